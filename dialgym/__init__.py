@@ -8,8 +8,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from dialgym.errors import did_you_mean
-from dialgym.registry import list_ids, register, register_all
+from dialgym.registry import list_ids
 from dialgym.versions import VERSION
+from dialgym.views.registration import register, register_all
 
 if TYPE_CHECKING:
     from dialgym.datasets import Dataset, collect, load_dataset

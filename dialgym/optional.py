@@ -1,4 +1,4 @@
-"""Imports of optional packages, with one clear error where the extra is missing."""
+"""Optional packages, imported by name, with one clear error where the extra is missing."""
 
 import sys
 import warnings

@@ -1,4 +1,4 @@
-"""Registry of ids: rows of settings, lookup of ids and tasks, and registration of your own.
+"""Registry of ids: rows of settings, lookup of ids and tasks.
 
 An id, a `Task` object, a subclass of `Task` and ``module:Class`` are interchangeable wherever one
 is asked for; `entry_of` takes them all.
@@ -13,11 +13,11 @@ from inspect import getdoc, isclass, signature
 from typing import TYPE_CHECKING, Any, Self
 
 import gymnasium as gym
-from gymnasium.envs.registration import EnvSpec, parse_env_id
+from gymnasium.envs.registration import EnvSpec
 
 from dialgym.errors import one_of, unexpected, unknown
+from dialgym.io.files import read_registry
 from dialgym.io.objects import import_for, is_found, load
-from dialgym.io.registry_file import read_registry
 from dialgym.kinds import KINDS, ViewKind
 from dialgym.trust import allow, distrusted, is_allowed
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 NAMESPACE = "dialgym"
 MAKE_VIEW = "dialgym.views.making:make_view"
-MAKE_BATCHED_VIEW = "dialgym.views.making:make_batched_view"
 
 
 @dataclass(frozen=True)
@@ -77,6 +76,11 @@ class Row:
         """The name of the expert, if there is one."""
         return self.scores.get("expert_policy") or self.builtin_scores.get("expert_policy")
 
+    @property
+    def expert_name(self) -> str:
+        """The name of the expert; ``optimal`` where the scores name none."""
+        return self.expert_policy or "optimal"
+
     def expert(self, stand_in: str | None) -> float | None:
         """The expert's mean return at the row's settings, if there is one."""
         return self.references(stand_in).get("expert")
@@ -102,8 +106,8 @@ class RegistryEntry:
     @property
     def stand_in(self) -> str | None:
         """Name of the built-in data played in place of what the settings name, or None."""
-        found: str | None = make_task(self, {}).stand_in
-        return found
+        stand_in: str | None = make_task(self, {}).stand_in
+        return stand_in
 
     @property
     def label(self) -> str:
@@ -119,10 +123,6 @@ class RegistryEntry:
         one_of("view", view, KINDS, self.id)
         return RegistryEntry(self.row.id(view), self.row, view)
 
-    def __deepcopy__(self, memo: Any) -> Self:
-        """Itself; see `Row`."""
-        return self
-
 
 if TYPE_CHECKING:
     Environment = str | Task | type[Task] | RegistryEntry | EnvSpec
@@ -131,13 +131,6 @@ else:
 """An environment: an id, a task, ``module:Class``, an entry, a spec."""
 
 _added: dict[str, RegistryEntry] = {}
-
-
-@cache
-def environment_rows() -> tuple[Row, ...]:
-    """The environments, in the order of the registry."""
-    rows = read_registry()["environments"].items()
-    return tuple(row_of({"name": name, **columns}) for name, columns in rows)
 
 
 def row_of(columns: Mapping[str, Any]) -> Row:
@@ -149,7 +142,9 @@ def row_of(columns: Mapping[str, Any]) -> Row:
 @cache
 def built_in() -> Mapping[str, RegistryEntry]:
     """The ids of envs_registry.yaml, in its order."""
-    return {entry.id: entry for row in environment_rows() for entry in entries_of(row)}
+    rows = read_registry()["environments"].items()
+    made = [row_of({"name": name, **columns}) for name, columns in rows]
+    return {entry.id: entry for row in made for entry in entries_of(row)}
 
 
 def entries_of(row: Row) -> list[RegistryEntry]:
@@ -202,14 +197,14 @@ def list_ids(
     Raises:
         ValueError: no environment has the tag, the task or the view.
     """
-    found = list(entries().values())
+    chosen = list(entries().values())
     if tag is not None:
-        found = _those("tag", tag, found, lambda e: (*e.row.tags, e.view))
+        chosen = _those("tag", tag, chosen, lambda e: (*e.row.tags, e.view))
     if task is not None:
-        found = _those("task", task, found, lambda e: (task_name(e),))
+        chosen = _those("task", task, chosen, lambda e: (task_name(e),))
     if view is not None:
-        found = _those("view", view, found, lambda e: (e.view,))
-    return [entry.id for entry in found]
+        chosen = _those("view", view, chosen, lambda e: (e.view,))
+    return [entry.id for entry in chosen]
 
 
 def task_name(entry: RegistryEntry) -> str:
@@ -217,8 +212,8 @@ def task_name(entry: RegistryEntry) -> str:
     task = entry.row.task
     kind = task if isclass(task) else type(task)
     home = task if isinstance(task, str) else f"{kind.__module__}:{kind.__qualname__}"
-    if found := re.match(r"dialgym\.tasks\.(\w+)", home):
-        return found[1].replace("_", "-")
+    if folder := re.match(r"dialgym\.tasks\.(\w+)", home):
+        return folder[1].replace("_", "-")
     return home.rpartition(":")[2]
 
 
@@ -233,15 +228,10 @@ def _those(
     among: Sequence[RegistryEntry],
     names_of: Callable[[RegistryEntry], Sequence[str]],
 ) -> list[RegistryEntry]:
-    found = [entry for entry in among if _bare(wanted) in map(_bare, names_of(entry))]
-    if not found:
+    fitting = [entry for entry in among if _bare(wanted) in map(_bare, names_of(entry))]
+    if not fitting:
         raise unknown(what, wanted, {name for entry in among for name in names_of(entry)})
-    return found
-
-
-def suites() -> Mapping[str, tuple[str, ...]]:
-    """Suites: ids that belong together, by name; see envs_registry.yaml."""
-    return {name: tuple(ids) for name, ids in read_registry()["suites"].items()}
+    return fitting
 
 
 def entry_of(target: Environment) -> RegistryEntry:
@@ -312,10 +302,10 @@ def _entry_in_module(path: str) -> RegistryEntry:
         import_for(module, repr(path))
         return _entry_named(name)
     suffixes = {kind.suffix: view for view, kind in KINDS.items()}
-    found = max((suffix for suffix in suffixes if name.endswith(suffix)), key=len)
-    path = path.removesuffix(found)
+    suffix = max((suffix for suffix in suffixes if name.endswith(suffix)), key=len)
+    path = path.removesuffix(suffix)
     row = replace(_row_of_task(find_task(path)), name=path, task=path)
-    return RegistryEntry(row.id(suffixes[found]), row, suffixes[found])
+    return RegistryEntry(row.id(suffixes[suffix]), row, suffixes[suffix])
 
 
 def _row_of_task(task: Any) -> Row:
@@ -371,13 +361,6 @@ def path_of(entry_point: Any) -> str:
     return f"{module}:{name}" if name else repr(entry_point)
 
 
-def settings_beside(entry: RegistryEntry) -> dict[str, Any]:
-    """Settings of an entry that its id does not determine: those of an unregistered task."""
-    if entry.id in entries() or entry.id in gym.registry:
-        return {}
-    return {**entry.row.settings, **entry.row.env_kwargs}
-
-
 def make_task(entry: RegistryEntry, settings: Mapping[str, Any], also_known: Any = ()) -> Any:
     """Make the task of an entry with the settings of row and view, overridden by `settings`."""
     from dialgym.tasks.lookup import find_task
@@ -394,17 +377,11 @@ def make_task(entry: RegistryEntry, settings: Mapping[str, Any], also_known: Any
         return task if merged == (task.made_with or {}) else _changed(task, merged, entry.id)
     # By type as well: 6.0 equals 6, and may be refused where that is not.
     typed = tuple((name, type(value), value) for name, value in sorted(merged.items()))
-    if not _is_hashable(typed):  # such as a list of words
+    try:
+        hash(typed)
+    except TypeError:  # such as a list of words
         return kind(**merged)
     return _shared_task(kind, kind.surroundings(merged), typed)
-
-
-def _is_hashable(value: Any) -> bool:
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True
 
 
 def _changed(task: Any, settings: Mapping[str, Any], name: str) -> Any:
@@ -420,117 +397,3 @@ def _changed(task: Any, settings: Mapping[str, Any], name: str) -> Any:
 @lru_cache(maxsize=32)
 def _shared_task(task: Any, surroundings: Any, settings: tuple[tuple[str, type, Any], ...]) -> Any:
     return task(**{name: value for name, _, value in settings})
-
-
-def register(
-    id: str,
-    task: Any,
-    settings: Mapping[str, Any] | None = None,
-    *,
-    views: Sequence[str] | None = None,
-    view_settings: Mapping[str, Mapping[str, Any]] | None = None,
-    env_kwargs: Mapping[str, Any] | None = None,
-    tags: Sequence[str] = (),
-    description: str | None = None,
-    scores: Mapping[str, Any] | None = None,
-) -> list[str]:
-    """Register your own task: an id for each view, in every tool and in Gymnasium.
-
-    It lasts as long as the process. Call it in the module of the task, and
-    ``gym.make("my_module:Guess-v0")`` and ``dialgym evaluate my_module:Guess-v0`` find it anywhere,
-    worker processes too. A second registration of an id replaces the first.
-
-    Args:
-        id: of the token view: ``Guess-v0``, ``mylab/Guess-v0``; that of the utterance view is then
-            ``Guess-utterance-v0``, that of the act view ``Guess-act-v0``.
-        task: ``module:Class``, a subclass of `Task`, or a `Task`.
-        settings: arguments of the task, unless the caller of ``gym.make`` says otherwise.
-        views: of ``token``, ``utterance`` and ``act``; None for all that the task has, which makes
-            it once to see; else nothing is imported before the id is used.
-        view_settings: more arguments of the task, by view.
-        env_kwargs: arguments of the views: ``{"learner": "user"}``.
-        tags: for `list_ids`.
-        description: one sentence; None for the first line of the class's docstring, where the
-            class is at hand.
-        scores: reference returns (``{"random": -5.0, "expert": -1.0, "expert_policy": "optimal"}``)
-            for normalised scores.
-
-    Returns:
-        The ids.
-
-    Raises:
-        ValueError: the id is impossible or one of dialgym's own, or the task cannot be made.
-    """
-    namespace, name, version = parse_env_id(id)
-    columns = {
-        "name": name,
-        "task": task,
-        "description": description or "",
-        "version": version,
-        "settings": {**(settings or {})},
-        "views": tuple(views or KINDS),
-        "view_settings": dict(view_settings or {}),
-        "env_kwargs": dict(env_kwargs or {}),
-        "tags": tuple(tags),
-        "scores": dict(scores or {}),
-        "namespace": namespace,
-    }
-    row = _completed(Row(**columns), look=views is None)
-    _check_ids(id, row)
-    for entry in entries_of(row):
-        add(entry)
-        gym.registry.pop(entry.id, None)  # or Gymnasium warns of what is meant
-        gym.register(**spec_fields(entry, entry))
-    return [row.id(view) for view in row.views]
-
-
-def _completed(row: Row, look: bool) -> Row:
-    """Complete a row by the facts of its task: its views and its description."""
-    if isinstance(row.task, str) and not look:
-        return replace(row, description=row.description or row.task)
-    base = entry_of(row.task).row
-    row = replace(row, task=base.task, settings={**base.settings, **row.settings})
-    if look:
-        task = make_task(RegistryEntry(row.name, row, "token"), {})
-        row = replace(
-            row, views=tuple(v for v, kind in KINDS.items() if task.acts or not kind.of_acts)
-        )
-    return replace(row, description=row.description or base.description)
-
-
-def _check_ids(id: str, row: Row) -> None:
-    for suffix in [kind.suffix for kind in KINDS.values() if kind.suffix]:
-        if row.name.endswith(suffix):
-            raise ValueError(
-                f"register: expected the id of the token view, such as "
-                f"{row.name.removesuffix(suffix)}-v0; got {id!r}. Those of the others follow."
-            )
-    for view in row.views:
-        one_of("views", view, KINDS, id)
-        taken = {row.id(view), f"{NAMESPACE}/{row.id(view)}"}.intersection(built_in())
-        if taken:
-            raise ValueError(f"register: {taken.pop()!r} is dialgym's own. Choose another id.")
-
-
-def register_all() -> None:
-    """Register every id of envs_registry.yaml with Gymnasium. Loads no task and no view."""
-    for entry in built_in().values():
-        gym.register(**spec_fields(entry, entry.id))
-    for env_id in read_registry().get("removed") or {}:
-        gym.register(env_id, MAKE_VIEW, kwargs={"env_id": env_id})
-
-
-def spec_fields(entry: RegistryEntry, env_id: str | RegistryEntry) -> dict[str, Any]:
-    """Fields of an entry's `EnvSpec`; `env_id` finds the entry again.
-
-    It is the entry itself where other processes may not know the id.
-    """
-    return {
-        "id": entry.id,
-        "entry_point": MAKE_VIEW,
-        "vector_entry_point": MAKE_BATCHED_VIEW,
-        "disable_env_checker": True,  # the tests run the checker on every id
-        "order_enforce": False,  # the views say it themselves
-        "reward_threshold": None if entry.row.builtin_scores else entry.row.expert(None),
-        "kwargs": {"env_id": env_id},
-    }

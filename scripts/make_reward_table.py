@@ -13,7 +13,7 @@ import numpy as np
 from dialgym.io.files import write_text
 from dialgym.io.objects import load
 from dialgym.rewards import make_reward
-from dialgym.rewards.table import RewardRow, reward_rows
+from dialgym.rewards.compose import RewardRow, reward_rows
 
 BEGIN, END = "<!-- rewards: made by scripts/make_reward_table.py -->", "<!-- end -->"
 NEEDED = {"learned": {"model": "PATH"}, "intent": {"model": "PATH"}}

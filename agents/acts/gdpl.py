@@ -8,20 +8,22 @@ the env are logged and not learned from. Source: Takanobu, Zhu and Huang (2019),
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 import torch
 from sb3_contrib import MaskablePPO
+from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
+from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.policies import BasePolicy
+from stable_baselines3.common.type_aliases import Schedule
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
+from agents.acts.base import ActLearner, RolloutOptions, minibatches, normalize
 from agents.buffers.stored_acts import stored_acts
-from agents.learner import ActLearner
-from agents.policies.belief import BeliefPolicy
 from agents.storage.models import trained_in
 from agents.updater import check_tensor
 from dialgym.errors import one_of, with_settings
@@ -135,6 +137,18 @@ def discriminator_loss(
     )
 
 
+class MaskableOptions(RolloutOptions, total=False):
+    """Arguments of `sb3_contrib.MaskablePPO`."""
+
+    n_steps: int
+    gae_lambda: float
+    clip_range: float | Schedule
+    clip_range_vf: float | Schedule | None
+    target_kl: float | None
+    rollout_buffer_class: type[RolloutBuffer] | None
+    rollout_buffer_kwargs: dict[str, Any] | None
+
+
 class GDPL(ActLearner, MaskablePPO):  # type: ignore[misc]
     """Guided dialog policy learning; see the module.
 
@@ -143,26 +157,29 @@ class GDPL(ActLearner, MaskablePPO):  # type: ignore[misc]
     end of a dialogue too.
 
     Args:
-        args, kwargs: as of `sb3_contrib.MaskablePPO`.
+        policy: "MlpPolicy", which is `agents.BeliefPolicy`, or another one that takes masks.
+        env: any env or VecEnv of beliefs and acts.
         dataset: the expert's dialogues: a `Dataset`, `ActData`, or a path; None only to load and
             play.
         estimation: how rewards are estimated, an `Estimation` or a mapping of its fields.
+        kwargs: further arguments of `sb3_contrib.MaskablePPO`.
 
     Raises:
         ValueError: a number or name that cannot be, or dialogues that do not belong to the env.
     """
 
-    policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {"MlpPolicy": BeliefPolicy}
+    policy_kinds: ClassVar[tuple[type, ...]] = (MaskableActorCriticPolicy,)
 
     def __init__(
         self,
-        *args: Any,
+        policy: str | type[BasePolicy],
+        env: Any,
         dataset: Any = None,
         estimation: Estimation | Mapping[str, Any] | None = None,
-        **kwargs: Any,
+        **kwargs: Unpack[MaskableOptions],
     ) -> None:
         self.dataset, self.estimation = dataset, Estimation.of(estimation)
-        super().__init__(*args, **kwargs)
+        super().__init__(policy, env, **kwargs)  # type: ignore[arg-type]
 
     def _setup_model(self) -> None:
         super()._setup_model()
@@ -254,19 +271,14 @@ class GDPL(ActLearner, MaskablePPO):  # type: ignore[misc]
     def update_estimator(self, turns: TurnTransitions, log_probs: Tensor) -> None:
         """Gradient steps in which some turns (n,) are compared with as many of the expert's."""
         size = min(self.estimation.batch_size, len(log_probs))
-        for rows in self._minibatches(len(log_probs), size):
+        passes = (minibatches(len(log_probs), size) for _ in range(self.estimation.passes))
+        for rows in (rows for each in passes for rows in each if len(rows) == size):
             drawn = torch.randint(len(self.expert.rewards), (size,)).numpy()
             loss, gap = self.estimator_loss(drawn, turns.part(rows), log_probs[rows])
             self.descend(self.estimator_optimizer, loss, max_norm=math.inf)
             clip_weights(self.estimator, self.estimation.weight_clip)
             self.logger.record_mean("train/estimator_loss", float(loss.detach()))
             self.logger.record_mean("train/estimated_gap", float(gap))
-
-    def _minibatches(self, count: int, size: int) -> Iterator[Tensor]:
-        for _ in range(self.estimation.passes):
-            order = torch.randperm(count)
-            for start in range(0, count - size + 1, size):
-                yield order[start : start + size]
 
     def estimator_loss(
         self, drawn: np.ndarray, sampled: TurnTransitions, log_probs: Tensor
@@ -304,7 +316,7 @@ class GDPL(ActLearner, MaskablePPO):  # type: ignore[misc]
         found = self.estimator(turns) - share * settings.log_prob_weight * log_probs
         check_tensor("estimated reward", found, self._where)
         if settings.normalize:
-            found = (found - found.mean()) / (found.std() + 1e-8)
+            found = normalize(found)
         self.logger.record("train/estimated_reward", float(found.mean()))
         rewards = found.cpu().numpy().reshape(shape)
         if settings.variant != "session":

@@ -27,7 +27,7 @@ from agents.buffers.sequences import Part, Sequences
 from agents.buffers.stored import DecisionBatch, Sampler, decisions_of, token_data
 from agents.buffers.stored_acts import StoredActs, act_decisions_of, stored_acts
 from agents.distributed.processes import Processes
-from agents.learner import RunOptions, UpdatedLearner
+from agents.learner import LearnerOptions, RunOptions, UpdatedLearner
 from agents.policies.belief import BeliefPolicy
 from agents.policies.gpt import GPTActorCritic, GPTPolicy
 from agents.storage.models import trained_in
@@ -40,16 +40,13 @@ Losses = tuple[Tensor, dict[str, Tensor]]
 """Losses (n,) of a batch, and metrics (n,): averaged over decisions, minimised and logged."""
 
 
-class OfflineOptions(RunOptions, total=False):
+class OfflineOptions(LearnerOptions, total=False):
     """Arguments that all offline algorithms have in common."""
 
-    learning_rate: float | Schedule
     batch_size: int
     gamma: float
-    max_grad_norm: float
     compute: Compute | Mapping[str, Any] | None
     log_interval: int
-    _init_setup_model: bool
 
 
 class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
@@ -305,30 +302,10 @@ class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
 
     # Stable-Baselines3
 
-    def predict(
-        self,
-        observation: Any,
-        state: tuple[np.ndarray, ...] | None = None,
-        episode_start: np.ndarray | None = None,
-        deterministic: bool = False,
-        action_masks: np.ndarray | None = None,
-    ) -> tuple[np.ndarray, tuple[np.ndarray, ...] | None]:
-        """The next tokens, or acts; on act views it warns once when it is given no masks.
-
-        Args:
-            observation: (n_envs, L) tokens or (n_envs, B) beliefs; or one of them.
-            state, episode_start: as everywhere in Stable-Baselines3; not used.
-            deterministic: the likeliest action, else one drawn.
-            action_masks: (n_envs, A), or (A,), what may be chosen, where the caller knows more than
-                the observation space. A policy made with `mask=False` takes no notice.
-
-        Raises:
-            ValueError: masks of another shape, or a row that allows nothing; see `fitting`.
-        """
-        self._expect_masks(action_masks)
-        if action_masks is None or not getattr(self.policy, "config", {"mask": True})["mask"]:
-            return super().predict(observation, state, episode_start, deterministic)
-        return self._predict_within(action_masks, observation, deterministic), state
+    def _predicted(self, observation: Any, deterministic: bool, masks: Any) -> np.ndarray:
+        if masks is None or not getattr(self.policy, "config", {"mask": True})["mask"]:
+            return super()._predicted(observation, deterministic, None)
+        return self._predict_within(masks, observation, deterministic)
 
     def _excluded_save_params(self) -> list[str]:
         own = ["dataset", "data", "sampler", "processes", "updater"]

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from agents.buffers.sequences import SequenceBuffer
 from agents.distributed.processes import Processes
-from agents.learner import RunOptions, UpdatedLearner
+from agents.learner import LearnerOptions, SetupOptions, UpdatedLearner
 from agents.models.build import check_same_tokens
 from agents.models.observations import has_masks
 from agents.online.reference import FrozenPolicy, KLControl
@@ -30,18 +30,15 @@ from agents.storage.models import load
 from agents.updater import Compute
 
 
-class OnlineOptions(RunOptions, total=False):
+class OnlineOptions(LearnerOptions, total=False):
     """Arguments that all online algorithms over tokens have in common."""
 
-    learning_rate: float | Schedule
     n_steps: int
     batch_size: int
     ent_coef: float | Schedule
-    max_grad_norm: float
     kl: KLControl | Mapping[str, Any] | None
     env_masks: bool | None
     compute: Compute | Mapping[str, Any] | None
-    _init_setup_model: bool
 
 
 class OnlineAlgorithm(UpdatedLearner, OnPolicyAlgorithm):  # type: ignore[misc]
@@ -99,8 +96,7 @@ class OnlineAlgorithm(UpdatedLearner, OnPolicyAlgorithm):  # type: ignore[misc]
         kl: KLControl | Mapping[str, Any] | None = None,
         env_masks: bool | None = None,
         compute: Compute | Mapping[str, Any] | None = None,
-        _init_setup_model: bool = True,
-        **run: Unpack[RunOptions],
+        **run: Unpack[SetupOptions],
     ) -> None:
         self.algorithm = type(self).__name__
         self.batch_size = batch_size
@@ -123,11 +119,8 @@ class OnlineAlgorithm(UpdatedLearner, OnPolicyAlgorithm):  # type: ignore[misc]
             sde_sample_freq=-1,
             rollout_buffer_class=SequenceBuffer,  # type: ignore[arg-type]
             supported_action_spaces=(spaces.Discrete,),
-            _init_setup_model=False,
             **run,  # type: ignore[misc]
         )
-        if _init_setup_model:
-            self._setup_model()
 
     def _setup_model(self) -> None:
         self.processes = Processes(self.device)
@@ -232,30 +225,11 @@ class OnlineAlgorithm(UpdatedLearner, OnPolicyAlgorithm):  # type: ignore[misc]
 
     # Prediction
 
-    def predict(
-        self,
-        observation: Any,
-        state: tuple[np.ndarray, ...] | None = None,
-        episode_start: np.ndarray | None = None,
-        deterministic: bool = False,
-        action_masks: np.ndarray | None = None,
-    ) -> tuple[np.ndarray, tuple[np.ndarray, ...] | None]:
-        """The next tokens.
-
-        Where only the env knows what may be said, it warns once when it is given no masks.
-
-        Args:
-            observation: (n_envs, L), or (L,), or a mapping of such arrays, as the space has it.
-            state, episode_start: as everywhere in Stable-Baselines3; not used.
-            deterministic: the likeliest token, else one drawn.
-            action_masks: (n_envs, V), or (V,), what may be said, where the caller knows more than
-                the observation space. A policy made with `mask=False` takes no notice.
-        """
-        self._expect_masks(action_masks)
-        masks = self._masks_to_predict(observation, action_masks)
-        if masks is None:
-            return super().predict(observation, state, episode_start, deterministic)
-        return self._predict_within(masks, observation, deterministic), state
+    def _predicted(self, observation: Any, deterministic: bool, masks: Any) -> np.ndarray:
+        within = self._masks_to_predict(observation, masks)
+        if within is None:
+            return super()._predicted(observation, deterministic, None)
+        return self._predict_within(within, observation, deterministic)
 
     @property
     def _env_has_masks(self) -> bool:

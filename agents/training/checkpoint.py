@@ -40,7 +40,8 @@ class CheckpointCallback(BaseCallback):
 
     There, between an update and a rollout, nothing is half done: the state is that of weights,
     optimizer, replay buffer, dialogues, random generators and learning curve. Of several processes
-    the first writes for all.
+    the first writes for all. The last one is written at the end, from which a finished run goes on
+    where it is given more timesteps.
 
     Args:
         path: the file; it is replaced atomically.
@@ -90,6 +91,10 @@ class CheckpointCallback(BaseCallback):
             folder, timesteps = self.path.parent, self.model.num_timesteps
             raise Interrupted(folder, timesteps) from self.interrupt.cause
         self.rollouts += 1
+
+    def _on_training_end(self) -> None:
+        if self.every:
+            self._save()
 
     def _save(self) -> None:
         model: Any = self.model

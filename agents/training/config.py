@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypedDict
 
+import yaml
+
 from agents.registry import find, named
 from dialgym.errors import unknown, whole_number
 from dialgym.io.files import parse_yaml, read_json
@@ -28,6 +30,8 @@ else:
 
 RECORD = "run.json"
 """The file of a run's folder that says what was asked for, and what came of it."""
+CONFIG = "config.yml"
+"""The file of a run's folder by which `dialgym train --config` repeats it."""
 OBJECT = "$object"
 """Key of the `repr` of what has no form in a file."""
 PAIRS = "KEY=VALUE"
@@ -158,6 +162,14 @@ class TrainConfig:
         "--threads",
         least=1,
     )
+    log_interval: int | None = option(
+        None,
+        "Rollouts from one line of the log to the next; dialogues of off-policy algorithms, "
+        "gradient steps where dialogues are stored. By default the algorithm's own.",
+        "--log-interval",
+        takes=int,
+        least=1,
+    )
     eval_freq: int = option(
         0, "Timesteps from one evaluation to the next; 0 is never.", "--eval-freq", least=0
     )
@@ -253,6 +265,19 @@ class TrainConfig:
         kept = [one.name for one in fields(self) if one.metadata["recorded"]]
         return {name: as_plain(getattr(self, name)) for name in kept}
 
+    def as_yaml(self) -> str:
+        """The recorded fields that are not at their defaults, as `from_yaml` reads them.
+
+        Without `log_dir`, so that whoever repeats a run says where.
+        """
+        plain = self.as_dict()
+        defaults = {one.name: as_plain(one.default) for one in fields(self)}
+        always = ("env_id", "algorithm", "seed")
+        kept = {k: v for k, v in plain.items() if k in always or v != defaults[k]}
+        kept.pop("log_dir", None)
+        text: str = yaml.safe_dump(kept, sort_keys=False)
+        return text
+
     @classmethod
     def from_yaml(cls, path: str | Path, **changes: Any) -> Self:
         """The configuration in a YAML file, whose keys are fields; `changes` replace some.
@@ -327,6 +352,7 @@ class TrainFields(TypedDict, total=False):
     log_dir: str | Path | None
     device: str
     threads: int | None
+    log_interval: int | None
     eval_freq: int
     eval_episodes: int
     samples: int | None

@@ -68,6 +68,17 @@ class TrainingPlan:
         """
         return 0 if issubclass(self.algorithm.load(), UpdatedLearner) else STOCK_INTERVAL
 
+    def resolved(self) -> TrainConfig:
+        """The configuration with all of its hyperparameters and settings of the env written out."""
+        others = dict(self.hyperparameters)
+        return replace(
+            self.config,
+            total_timesteps=others.pop("n_timesteps", None),
+            n_envs=others.pop("n_envs", None),
+            hyperparameters=others,
+            env_kwargs=self.env_kwargs or None,
+        )
+
     def identity(self, processes: int) -> dict[str, Any]:
         """The settings that a run has in common with the one that it resumes, as JSON has them."""
         kept = [one.name for one in fields(self.config) if one.metadata["identity"]]

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Unpack
 
 import torch
-import yaml
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import Logger, configure
 
@@ -24,7 +23,7 @@ from agents.training.callbacks import (
     StopAfterDialogues,
 )
 from agents.training.checkpoint import FILE, CheckpointCallback
-from agents.training.config import TrainConfig, TrainFields, as_plain
+from agents.training.config import CONFIG, TrainConfig, TrainFields
 from agents.training.console import RunReport, training_progress
 from agents.training.evaluation import SampleDialogues, evaluation
 from agents.training.interrupts import Interrupt, interrupt_handler
@@ -95,13 +94,18 @@ def run_training(config: TrainConfig) -> Any:
         model = session.model
         left = max(0, plan.timesteps - model.num_timesteps)
         with torch_threads(config.threads):
-            model.learn(left, callbacks, reset_num_timesteps=session.saved is None)
+            model.learn(left, callbacks, reset_num_timesteps=session.saved is None, **_log(config))
         if session.processes.is_first:
             save(model, plan.folder / MODEL)
             _note_hub(plan.folder)
             report.end()
         session.processes.wait()
     return model
+
+
+def _log(config: TrainConfig) -> dict[str, Any]:
+    """Arguments of `learn` for the log."""
+    return {} if config.log_interval is None else {"log_interval": config.log_interval}
 
 
 def _note_hub(folder: Path, resumed: bool = False) -> None:
@@ -190,8 +194,7 @@ def _open_logs(session: Session) -> Any:
     """Write down the settings, open TensorBoard's log; the run of Weights & Biases, if any."""
     plan, config, resumed = session.plan, session.plan.config, session.saved is not None
     plan.folder.mkdir(parents=True, exist_ok=True)
-    rows = {plan.entry.id: as_plain(plan.hyperparameters)}
-    write_text(plan.folder / "config.yml", yaml.safe_dump(rows))
+    write_text(plan.folder / CONFIG, plan.resolved().as_yaml())
     tracked: Any = nullcontext()
     if config.wandb is not False:
         identity = plan.identity(session.processes.count)

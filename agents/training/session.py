@@ -21,7 +21,7 @@ from agents.policies.init_from import start_from
 from agents.registry import find
 from agents.training.checkpoint import BEFORE, SavedRun, find_checkpoint
 from agents.training.checkpoint import FILE as CHECKPOINT
-from agents.training.config import RECORD
+from agents.training.config import CONFIG, RECORD
 from agents.training.hyperparameters import constructor_arguments
 from agents.training.prepare import TrainingPlan
 from dialgym.errors import unknown, with_settings
@@ -33,7 +33,7 @@ MODEL = "model.zip"
 RUN_OUTPUTS = (MODEL, CHECKPOINT, "best_model.zip", "checkpoints")
 """Files and folders that training has taken time to make."""
 RUN_FILES = (
-    *RUN_OUTPUTS, BEFORE, RECORD, "learning_curve.csv", "config.yml", "tensorboard", "hub.json",
+    *RUN_OUTPUTS, BEFORE, RECORD, "learning_curve.csv", CONFIG, "tensorboard", "hub.json",
     "samples", "evaluations.npz", "dialogues.csv", "wandb_id.txt", "report.html",
 )  # fmt: skip
 Wrapper = Callable[[Any], Any]

@@ -9,7 +9,7 @@ import dialgym
 from benchmarks.environments.workloads import Work
 from dialgym.registry import entry_of
 from dialgym.tasks.slot_filling.policies import HandcraftedSystem, SlotAgendaPolicy
-from dialgym.views.act_vector_env import LoopedActs
+from dialgym.views.dialogue import LoopedBatch
 
 ROWS = 64
 STEPS = 32  # of a batch, or dialogues of a single env, in one go
@@ -42,7 +42,7 @@ def batched_dialogues(name: str, arrays: bool = True) -> Work:
     """Dialogues of a batch; without `arrays` each row is updated by itself."""
     env: Any = gym.make_vec(f"dialgym/{name}-act-v0", ROWS, autoreset_mode="SameStep")
     if not arrays:
-        env.dialogues = LoopedActs(env.task, ROWS, env.learner, SlotAgendaPolicy())
+        env.dialogues = LoopedBatch(env.task, ROWS, env.learner, SlotAgendaPolicy())
     policy, rng = HandcraftedSystem(), np.random.default_rng(0)
     env.reset(seed=0)
 

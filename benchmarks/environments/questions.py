@@ -37,7 +37,7 @@ def greedy_questions() -> Work:
 
     def play() -> int:
         turns, rows = 0, np.arange(BATCH)
-        batch.reset(rows, rngs, {})
+        batch.begin(rows, batch.draw(rows, rngs, {}), rngs)
         while len(rows):
             mine = [rngs[row] for row in rows.tolist()]
             texts = np.array(policy.reply_many(task, batch.states(rows), mine))

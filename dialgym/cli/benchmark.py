@@ -2,7 +2,7 @@
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -30,11 +30,17 @@ from dialgym.cli.common import (
 )
 from dialgym.errors import one_of
 from dialgym.experiments.panel import Panel, PanelEnvironment, panel_named, panels
-from dialgym.registry import entry_of, list_ids, make_task, suites
+from dialgym.io.files import read_registry
+from dialgym.registry import entry_of, list_ids, make_task
 
 RUNS = Path("runs")
 ROWS = RUNS / "leaderboard"
 """Folder of the rows of panels."""
+
+
+def suites() -> Mapping[str, tuple[str, ...]]:
+    """Suites: ids that belong together, by name; see envs_registry.yaml."""
+    return {name: tuple(ids) for name, ids in read_registry()["suites"].items()}
 
 
 Ids = Annotated[

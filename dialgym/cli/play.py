@@ -24,9 +24,6 @@ from dialgym.tasks import Task
 from dialgym.views.dialogue import Dialogue
 from dialgym.views.speakers import other_party
 
-EXPERT = "optimal"
-"""Expert if the registry names none."""
-
 
 def play(
     id: EnvId,
@@ -71,7 +68,7 @@ def play(
     suited = make_task(entry, {}).for_people if policy is None else {}
     kwargs = {**suited, **settings(set_), "learner": as_, "simulator": against}
     dialogue = make_dialogue(entry, {**kwargs, "simulator": None})
-    expert = entry.row.expert_policy or EXPERT
+    expert = entry.row.expert_name
     kwargs["simulator"] = against or _opponent(dialogue, expert)
     number = secrets.randbelow(2**31) if seed is None else seed
     watched = policy is not None

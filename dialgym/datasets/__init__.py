@@ -19,8 +19,7 @@ from dialgym.datasets.collect import CollectOptions, collect
 from dialgym.datasets.dataset import Dataset, concatenate
 from dialgym.datasets.load import DialogueStream, from_minari, load_dataset
 from dialgym.datasets.packing import layout_of
-from dialgym.datasets.returns import returns_to_go
-from dialgym.datasets.tokens import TokenBatch, TokenData, pack
+from dialgym.datasets.tokens import TokenBatch, TokenData, pack, returns_to_go
 
 __all__ = [
     "ActData",

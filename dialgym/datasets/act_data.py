@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dialgym.datasets.returns import flat_returns_to_go
-from dialgym.datasets.tokens import shuffled_rows
+from dialgym.datasets.tokens import flat_returns_to_go, shuffled_rows
 
 
 class ActTransitions(NamedTuple):

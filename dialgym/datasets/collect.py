@@ -8,11 +8,11 @@ from typing import Any, TypedDict, Unpack
 
 from dialgym.datasets.collector import Collector, Folder, Recipe, recipe_of, whole_number
 from dialgym.datasets.dataset import Dataset
-from dialgym.datasets.schema import arrow, read_tables
+from dialgym.datasets.schema import arrow, read_tables, settings_beside
 from dialgym.datasets.workers import collect_in_workers
 from dialgym.errors import unexpected
 from dialgym.io.locks import locked
-from dialgym.registry import Environment, entry_of, settings_beside
+from dialgym.registry import Environment, entry_of
 from dialgym.rollouts import Report
 from dialgym.rollouts.player import Source
 from dialgym.views.making import check_portable

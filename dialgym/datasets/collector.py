@@ -23,7 +23,7 @@ from dialgym.datasets.schema import (
     write_table,
 )
 from dialgym.io.checksums import remove_checked
-from dialgym.io.files import read_json, remove_leftovers, write_text
+from dialgym.io.files import read_json, write_text
 from dialgym.io.hub import check_commits, commits
 from dialgym.registry import RegistryEntry
 from dialgym.rollouts import Player, Report
@@ -330,5 +330,6 @@ class Folder:
         write_table(file, table)
 
     def tidy(self) -> None:
-        """Remove leftovers of killed collectors; the files of living ones stay."""
-        remove_leftovers(self.path, "dialogues-*.parquet*")
+        """Remove the temporary files of killed collectors: who holds the lock writes alone."""
+        for file in self.path.glob(".dialogues-*.parquet*"):
+            file.unlink(missing_ok=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 
 from dialgym.io.checksums import check, write_checked
@@ -14,6 +15,7 @@ from dialgym.io.files import check_regular
 from dialgym.io.tables import check_parquet
 from dialgym.language import Tokenizer
 from dialgym.optional import require
+from dialgym.registry import RegistryEntry, entries
 from dialgym.rollouts import EpisodeBatch
 from dialgym.rollouts.episode_batch import Decisions, RecordedTurns, Role
 from dialgym.views.dialogue import Dialogue
@@ -243,6 +245,13 @@ def played_settings(settings: Mapping[str, Any], dialogue: Dialogue) -> Mapping[
     given = task.made_with or {}
     found = {name: value for name, value in task.played.items() if given.get(name) != value}
     return {**settings, **found}
+
+
+def settings_beside(entry: RegistryEntry) -> dict[str, Any]:
+    """Settings of an entry that its id does not determine: those of an unregistered task."""
+    if entry.id in entries() or entry.id in gym.registry:
+        return {}
+    return {**entry.row.settings, **entry.row.env_kwargs}
 
 
 def check_json(values: Mapping[str, Any], what: str) -> None:

@@ -92,14 +92,13 @@ def _given(row: Mapping[str, str], column: str) -> bool:
 
 
 def _references(folder: Path) -> dict[str, float]:
-    """From the row that the run's config.yml belongs to; nothing where there is no such file."""
+    """From the row of the environment in the run's config.yml; nothing where there is no file."""
     try:
-        config = read_yaml(folder / "config.yml")
-        env_id = str(next(iter(config)))
+        env_id = str(read_yaml(folder / "config.yml")["env_id"])
         check_id(env_id, f"{str(folder)!r}, config.yml")
         entry = entry_of(env_id)
         scores = entry.row.references(entry.stand_in)
-    except (OSError, ValueError, TypeError):
+    except (OSError, ValueError, TypeError, KeyError):
         return {}
     names = {"random": "random", "expert": scores.get("expert_policy", "expert")}
     return {names[key]: scores[key] for key in names if key in scores}

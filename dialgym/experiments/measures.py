@@ -15,8 +15,8 @@ import numpy as np
 from dialgym.errors import unknown
 from dialgym.io.strict_reader import all_finite
 from dialgym.rewards import Reply
+from dialgym.rewards.compose import reward_rows
 from dialgym.rewards.metrics import BLEU, DISTINCT, NAMES, ReplyMetrics
-from dialgym.rewards.table import reward_rows
 from dialgym.rollouts import EpisodeBatch
 from dialgym.tasks.replies import ReplyTask
 

@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from dialgym.errors import unknown
 from dialgym.experiments.measures import check_names
-from dialgym.io.registry_file import read_registry
+from dialgym.io.files import read_registry
 from dialgym.io.strict_reader import StrictReader
 from dialgym.registry import entry_of
 

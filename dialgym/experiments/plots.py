@@ -19,8 +19,6 @@ STYLES = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)))
 DASHED = (0, (4, 3))
 INK, FAINT, GREY = "#333333", "#dddddd", "#9a9a9a"
 SCRIPTED = {"random": GREY, "random-mixture": "#56b4e9", "optimal": "#009e73", "handcrafted": INK}
-DARK = 0.55
-"""Share of a heat map's scale from which figures are black on bright cells."""
 
 
 # What pictures are made of
@@ -95,40 +93,6 @@ def name_rows(axes: Any, names: Sequence[str]) -> None:
     """Name the heights 0, 1, ... of axes, the first at the bottom."""
     axes.set_yticks(range(len(names)), names, fontsize=8)
     axes.set_ylim(-0.6, len(names) - 0.4)
-
-
-def draw_heat_map(
-    axes: Any,
-    values: np.ndarray,
-    texts: Sequence[Sequence[str]],
-    span: tuple[float, float],
-    names: tuple[Sequence[str], Sequence[str]],
-) -> Any:
-    """Draw (R, C) values as shades with a text in each; NaN is left blank.
-
-    Args:
-        axes: to draw on.
-        values: of the cells.
-        texts: of the cells, row by row.
-        span: values of the darkest and the brightest shade.
-        names: of the rows and of the columns.
-
-    Returns:
-        What a colour bar is made of.
-    """
-    low, high = span
-    shades = axes.imshow(values, cmap="cividis", vmin=low, vmax=high, aspect="auto")
-    for y, x in np.argwhere(np.isfinite(values)):
-        bright = (values[y, x] - low) / ((high - low) or 1.0) > DARK
-        ink = "black" if bright else "white"
-        axes.text(x, y, texts[y][x], ha="center", va="center", color=ink, size=7)
-    turned = {"rotation": 30, "ha": "left"} if len(names[1]) > 4 else {}
-    axes.set_xticks(range(len(names[1])), names[1], **turned)
-    axes.set_yticks(range(len(names[0])), names[0])
-    axes.xaxis.tick_top()
-    axes.tick_params(length=0, labelsize=8)
-    axes.spines[:].set_visible(False)
-    return shades
 
 
 def _module(name: str) -> Any:

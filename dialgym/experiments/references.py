@@ -14,8 +14,6 @@ EPISODES = 20_000
 """Of a row that does not say how many."""
 LONGEST = 101
 """Characters of a line of the registry, its end included."""
-EXPERT = "optimal"
-"""The expert where a row's scores do not name one as `expert_policy`."""
 
 
 def reference_scores(
@@ -27,7 +25,7 @@ def reference_scores(
     Without `episodes` there are as many as before.
     """
     episodes = episodes or episodes_of(row)
-    expert = row.expert_policy or EXPERT
+    expert = row.expert_name
 
     def mean(policy: str) -> float:
         result = evaluate(policy, row.id(row.views[0]), episodes, (seed,), report=report)

@@ -24,7 +24,7 @@ from dialgym.experiments.statistics import (
 )
 from dialgym.experiments.tables import markdown_table, rich_table
 from dialgym.io.checksums import read_json_checked, write_json_checked
-from dialgym.io.html_tables import html_table
+from dialgym.io.tables import html_table
 from dialgym.registry import NAMESPACE
 from dialgym.rollouts import EpisodeBatch
 
@@ -198,10 +198,6 @@ class Result:
     def to_markdown(self) -> str:
         """A table with a row for each environment and, if there are several, one for all."""
         return results_as_markdown([self])
-
-    def to_table(self) -> "Table":
-        """The same for `rich.print`."""
-        return results_as_table([self])
 
     def as_dict(self) -> dict[str, Any]:
         """Everything as plain lists and numbers; what is no such thing in `env_kwargs` as text."""

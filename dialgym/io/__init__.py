@@ -3,9 +3,9 @@
 | module | content |
 |---|---|
 | `files`, `checksums`, `locks`, `cache` | atomic writing, damage, one writer at a time, caches |
-| `archives`, `tables`, `bounds` | files in zips; rows of JSONL, CSV, Parquet; bounds of size |
+| `archives`, `tables` | files in zips within bounds; rows of JSONL, CSV, Parquet; HTML |
 | `strict_reader`, `typed_json`, `json_leaves` | plain values, read strictly or by type hints |
 | `hub`, `finite_weights` | the Hugging Face hub; checks of the weights of models |
-| `registry_file`, `objects` | envs_registry.yaml; objects by ``module:name`` |
-| `http_server`, `sigterm`, `html_tables` | servers and signals of the command line; HTML |
+| `objects` | objects by ``module:name`` |
+| `http_server`, `sigterm` | servers and signals of the command line |
 """

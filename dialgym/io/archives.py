@@ -1,10 +1,12 @@
 """Files of data in folders, in zips and zips within them, compressed or not.
 
-An archive is opened within `dialgym.io.bounds`, so that none fills the memory, whatever it claims.
+An archive is opened within `BOUNDS`, so that none fills the memory, whatever it claims; see
+`docs/security.md`.
 """
 
 import gzip
 import io
+import os
 import re
 import struct
 import zlib
@@ -14,7 +16,6 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 from zipfile import BadZipFile, ZipFile, ZipInfo, is_zipfile
 
-from dialgym.io.bounds import bound, check_bound
 from dialgym.io.files import files_in, read_file
 
 SPLITS = {"train": "train", "training": "train", "test": "test", "testing": "test"} | dict.fromkeys(
@@ -26,7 +27,38 @@ UNREADABLE = (
     NotImplementedError,
 )
 """Errors of reading a broken zip."""
+BOUNDS = {"members": 20_000, "archives": 100, "depth": 3, "expanded": 2**29}
+"""One file of data may hold so many files and archives, archives so deep within one another, and
+expand to so many bytes. ``DIALGYM_ARCHIVE_EXPANDED`` and the like set each."""
+VARIABLE = "DIALGYM_ARCHIVE_"
+UNITS = {"expanded": "bytes", "depth": "archives within one another"}
+PARQUET_RATIO = 20
+"""A Parquet file may expand to so many times its size, where that is more than the bound."""
 _ENCRYPTED = 1
+
+
+def bound(name: str) -> int:
+    """Look up one of `BOUNDS`, as the environment of this process sets it.
+
+    Raises:
+        ValueError: it is set to no whole number from 1.
+    """
+    variable = VARIABLE + name.upper()
+    text = os.environ.get(variable, str(BOUNDS[name]))
+    if not text.isdecimal() or int(text) < 1:
+        raise ValueError(f"{variable} must be a whole number from 1; got {text!r}.")
+    return int(text)
+
+
+def check_bound(file: str, name: str, count: int, least: int = 0) -> None:
+    """Raise a ValueError if a file has more than its bound, and more than `least`, of something."""
+    most = max(bound(name), least)
+    if count > most:
+        raise ValueError(
+            f"{file}: it holds more than {most:,} {UNITS.get(name, name)}, as far as one file of "
+            f"data may. Unpack it yourself, or set {VARIABLE}{name.upper()} if you trust whoever "
+            "made it."
+        )
 
 
 class ArchiveMember(NamedTuple):
@@ -101,7 +133,7 @@ def gunzip(content: bytes, name: str) -> bytes:
 
 
 class _Opener:
-    """Opener of the archives in one file of data, within `dialgym.io.bounds`."""
+    """Opener of the archives in one file of data, within `BOUNDS`."""
 
     def __init__(self, name: str) -> None:
         self.name = name

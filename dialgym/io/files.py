@@ -1,23 +1,24 @@
 """Atomic writing of files and folders; JSON and YAML that are read with clear errors."""
 
 import errno
-import hashlib
 import json
 import os
-import re
 import shutil
-import socket
 import stat
-import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
 import yaml
 
-from dialgym.io.bounds import DEEPEST, MOST_ALIASED
+DEEPEST = 100
+"""Values within one another that JSON and YAML may have: what reads them may recurse."""
+MOST_ALIASED = 100_000
+"""Values that the aliases of a text of YAML may repeat, in all."""
 
 REMEDIES = {
     errno.ENOSPC: "the disk is full; make room, or choose a folder on another disk",
@@ -31,8 +32,6 @@ REMEDIES = {
     errno.EEXIST: "a file is where a folder should be; choose another folder",
 }
 """Remedies by the error of writing a file."""
-_TEMPORARY = re.compile(r"\..*-(?P<host>[0-9a-f]{8})-(?P<process>\d+)-[0-9a-f]{8}")
-_DAY = 24 * 3600.0
 
 
 def files_in(folder: Path) -> list[Path]:
@@ -132,6 +131,11 @@ def sync(path: Path) -> None:
         os.close(descriptor)
 
 
+def _temporary(folder: Path, name: str, suffix: str = "") -> Path:
+    """A name that nothing else has."""
+    return folder / f".{name}-{token_hex(8)}{suffix}"
+
+
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
     """Explain errors of writing in the block: name `path` and the remedy."""
@@ -174,55 +178,6 @@ _SPECIAL = (
     (stat.S_ISFIFO, "pipe"), (stat.S_ISSOCK, "socket"),
     (stat.S_ISCHR, "device"), (stat.S_ISBLK, "device"),
 )  # fmt: skip
-
-
-# Leftovers of killed writers
-
-
-def remove_leftovers(folder: Path, names: str) -> None:
-    """Remove the temporary files of writers that have ended.
-
-    Those of living processes stay. So do for a day those of other machines, of which nothing is
-    known here.
-
-    Args:
-        folder: where they lie.
-        names: the pattern of the files that were to be written, such as ``*.parquet``.
-    """
-    for file in folder.glob(f".{names}"):
-        if not _is_being_written(file):
-            file.unlink(missing_ok=True)
-
-
-def _temporary(folder: Path, name: str, suffix: str = "") -> Path:
-    """A unique name, which holds the host and the process that writes."""
-    return folder / f".{name}-{_host()}-{os.getpid()}-{token_hex(4)}{suffix}"
-
-
-def _host() -> str:
-    return hashlib.sha256(socket.gethostname().encode()).hexdigest()[:8]
-
-
-def _is_being_written(file: Path) -> bool:
-    found = _TEMPORARY.fullmatch(file.stem)
-    if found is None:
-        return False
-    if found["host"] == _host() and os.name == "posix":
-        return is_running(int(found["process"]))
-    with suppress(OSError):
-        return time.time() - file.stat().st_mtime < _DAY
-    return False
-
-
-def is_running(process: int) -> bool:
-    """Return True if a process of that number runs on this machine, which must be POSIX."""
-    try:
-        os.kill(process, 0)
-    except PermissionError:
-        return True
-    except (ProcessLookupError, OverflowError):
-        return False
-    return True
 
 
 # JSON
@@ -325,3 +280,12 @@ def _check_size(events: Iterable[Any]) -> None:
             raise ValueError(f"its aliases repeat more than {MOST_ALIASED:,} values")
         if len(open_nodes) > DEEPEST:
             raise ValueError(_TOO_DEEP)
+
+
+@cache
+def read_registry() -> Mapping[str, Any]:
+    """Read envs_registry.yaml of the installed package, else of the source tree."""
+    inside = files("dialgym") / "envs_registry.yaml"
+    path = inside if inside.is_file() else Path(__file__).parents[2] / "envs_registry.yaml"
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    return yaml.load(path.read_text("utf-8"), Loader=loader)

@@ -1,6 +1,7 @@
 """Locks of folders: one writer at a time."""
 
 import os
+import re
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -11,6 +12,8 @@ from filelock import FileLock, Timeout
 from dialgym.io.files import explained
 
 LOCK = ".lock"
+_HOLDER = re.compile(r"process (?P<process>\d+) on (?P<host>.+)")
+"""Content of a lock: the process that holds it."""
 PATIENCE = 10.0
 """Seconds in which the children of a killed process end."""
 
@@ -61,3 +64,20 @@ def _holder(file: Path) -> str:
     with suppress(OSError, UnicodeDecodeError):
         return file.read_text("utf-8").strip() or "another process"
     return "another process"
+
+
+def is_locked(folder: Path) -> bool:
+    """Return True if a process writes into a folder; a killed one leaves the file there."""
+    try:
+        holder = _HOLDER.fullmatch((folder / LOCK).read_text("utf-8"))
+    except (OSError, UnicodeDecodeError):
+        return False
+    if holder is None or holder["host"] != socket.gethostname() or os.name != "posix":
+        return True
+    try:
+        os.kill(int(holder["process"]), 0)
+    except PermissionError:
+        return True
+    except (ProcessLookupError, OverflowError):
+        return False
+    return True

@@ -22,7 +22,6 @@ from dialgym.views.arguments import (
     after_the_end,
     check_actions,
     check_count,
-    check_options_of_rows,
     not_begun,
     rows_by_options,
     seeds_of_rows,
@@ -104,8 +103,7 @@ class ShardedVectorEnv(SpecMixin, gym.vector.VectorEnv):
         self._require_idle("reset")
         if mask is not None and self._failed:
             raise self._unlike()
-        begun = rows_by_options(np.arange(n), others)
-        check_options_of_rows(self.task, begun)
+        self._check_options(others)
         parts = [
             (
                 seeds and seeds[rows],
@@ -118,6 +116,15 @@ class ShardedVectorEnv(SpecMixin, gym.vector.VectorEnv):
         seen = self.arrays.get(SEEN)
         self._failed &= mask is not None
         return seen, info if mask is None else restricted(info, mask)
+
+    def _check_options(self, options: Options) -> None:
+        """Raise the task's ValueError where options would be refused, before a worker begins any.
+
+        A dialogue is begun by a generator of its own, and thrown away.
+        """
+        for rows, common in rows_by_options(np.arange(self.num_envs), options):
+            for own in filter(None, self.task.options_of_rows(common, len(rows))):
+                self.task.initial(np.random.default_rng(0), own)
 
     def step(self, actions: Any) -> Step:
         """One action in each dialogue, as the batched view has it."""

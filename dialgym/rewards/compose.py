@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from inspect import Parameter, signature
 from numbers import Integral, Real
 from types import NoneType, UnionType
@@ -12,10 +13,10 @@ import numpy as np
 from dialgym.debug import BrokenPromise, enforcing
 from dialgym.errors import finite_number, service_error, unknown
 from dialgym.io.cache import LRU
+from dialgym.io.files import read_registry
 from dialgym.io.objects import find_object, load
 from dialgym.rewards.base import FunctionReward, Reply, Reward
 from dialgym.rewards.degenerate import is_degenerate
-from dialgym.rewards.table import reward_rows
 
 Examples = Callable[[], Sequence[tuple[Reply, str]]]
 """Labelled replies of the training split, asked for when a reward that learns from them scores."""
@@ -218,6 +219,23 @@ def make_reward(
     more = {"examples": examples} if "examples" in parameters else {}
     made: Reward = cls(**{**defaults, **(settings or {}), **more})
     return made
+
+
+@dataclass(frozen=True)
+class RewardRow:
+    """A row of `rewards:` in envs_registry.yaml: a class of rewards, and settings of it."""
+
+    name: str
+    reward: str
+    description: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@cache
+def reward_rows() -> Mapping[str, RewardRow]:
+    """The rewards of language by name, in the order of the registry."""
+    rows = read_registry().get("rewards") or {}
+    return {name: RewardRow(name, **values) for name, values in rows.items()}
 
 
 KINDS: Mapping[Any, tuple[type, str]] = {

@@ -78,7 +78,8 @@ class _ScriptedWave:
     def play(self, policy: BatchSpeaker) -> None:
         own = [policy_rng(*job) for job in self.jobs]
         rows = np.arange(len(self.jobs))
-        rows = self._append(rows, self.batch.reset(rows, self.rngs, self.options))
+        drawn = self.batch.draw(rows, self.rngs, self.options)
+        rows = self._append(rows, self.batch.begin(rows, drawn, self.rngs))
         while len(rows):
             chosen = rows.tolist()
             states = all_shown_to(policy, self.task, self.batch.states(rows), self.learner)

@@ -29,10 +29,19 @@ class BatchOutcome(NamedTuple):
 class DialogueBatch(Protocol):
     """Many dialogues of one task at once, the learner's side; rows are independent."""
 
-    def reset(
+    def draw(
         self, rows: np.ndarray, rngs: Sequence[np.random.Generator], options: Mapping[str, Any]
+    ) -> Any:
+        """Draw what `rows` begin with; `rngs` is the list of all rows' generators.
+
+        No dialogue changes, so that options may be refused here.
+        """
+        ...
+
+    def begin(
+        self, rows: np.ndarray, drawn: Any, rngs: Sequence[np.random.Generator]
     ) -> BatchOutcome:
-        """Begin `rows` again; `rngs` is the list of all rows' generators. Rewards are 0."""
+        """Begin `rows` again with what was drawn for them. Rewards are 0."""
         ...
 
     def say(

@@ -88,11 +88,14 @@ class ReplyBatch:
         self._turns = np.zeros(size, np.int64)
         self._seen = [0] * size  # utterances of the transcript that the system has been given
 
-    def reset(self, rows: np.ndarray, rngs: Generators, options: Mapping[str, Any]) -> BatchOutcome:
+    def draw(self, rows: np.ndarray, rngs: Generators, options: Mapping[str, Any]) -> list[Any]:
+        several = self.task.options_of_rows(options, len(rows))
+        return [self.task.initial(rngs[row], own) for row, own in zip(rows.tolist(), several)]
+
+    def begin(self, rows: np.ndarray, drawn: list[Any], rngs: Generators) -> BatchOutcome:
         self._turns[rows] = 0
-        for row, own in zip(rows.tolist(), self.task.options_of_rows(options, len(rows))):
-            self._states[row] = self.task.initial(rngs[row], own)
-            self._seen[row] = 0
+        for row, state in zip(rows.tolist(), drawn):
+            self._states[row], self._seen[row] = state, 0
         return gather([self._exchange(row, _BEGUN) for row in rows.tolist()], self.task.parties)
 
     def say(self, rows: np.ndarray, texts: np.ndarray, rngs: Generators) -> BatchOutcome:

@@ -1,9 +1,7 @@
 """Checks for authors of tasks: a task against its facts, and all its views against each other."""
 
 from dialgym.testing.batches import check_batch
-from dialgym.testing.learnable import start_remark
-from dialgym.testing.references import check_references
-from dialgym.testing.scripted_returns import check_returns
+from dialgym.testing.scripted_returns import check_references, check_returns, start_remark
 from dialgym.testing.tasks import check_task
 from dialgym.testing.views import check_views
 

@@ -2,31 +2,29 @@
 
 import pickle
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from dialgym.simulators import Speaker, shown_to
 from dialgym.tasks import ActPolicy, ActSpeaker, Task
-from dialgym.testing.scripts import require
+from dialgym.testing.scripts import (
+    FirstRow,
+    OneSide,
+    Played,
+    difference,
+    play,
+    random_action,
+    require,
+)
 from dialgym.views.act_env import ActEnv, act_spaces
 from dialgym.views.act_vector_env import ActVectorEnv
 from dialgym.views.dialogue import Dialogue
 from dialgym.views.speakers import find_speaker, other_party
 from dialgym.views.two_party import ActTwoPartyEnv
 
-Actions = Sequence[Any]
-
-
-class ActsPlayed(NamedTuple):
-    """Result of a script of actions, and the learner's observations."""
-
-    total: float
-    terminated: bool
-    truncated: bool
-    success: bool
-    transcript: str
-    seen: list[np.ndarray]  # (B,) float32 each: at the beginning and after each action
+Players = dict[str, Callable[[Sequence[Any], int], Played]]
+"""Functions that play actions with a seed, by view."""
 
 
 def check_acts(task: Task, state: Any, rng: np.random.Generator, seed: int) -> None:
@@ -86,8 +84,8 @@ def check_act_views(task: Task, episodes: int, seed: int) -> None:
         players = _players(task, party, simulator, other)
         for episode in range(seed, seed + episodes):
             actions, expected = record_actions(task, party, simulator, episode)
-            for name, play in players.items():
-                fault = _difference(play(actions, episode), expected)
+            for name, player in players.items():
+                fault = difference(player(actions, episode), expected)
                 script = [np.asarray(action).tolist() for action in actions]
                 message = (
                     f"the {name} view of the {party} {fault} (actions {script}, seed {episode})"
@@ -102,7 +100,7 @@ def _other_policy(task: Task, party: str) -> ActPolicy | None:
 
 def record_actions(
     task: Task, party: str, simulator: Speaker | None, seed: int
-) -> tuple[list[Any], ActsPlayed]:
+) -> tuple[list[Any], Played]:
     """A random dialogue by the rules alone: what the party chose, and what came of it."""
     rng, choices = np.random.default_rng(seed), np.random.default_rng([seed, 1])
     acts, actions = task.acts[party], list[Any]()
@@ -115,102 +113,21 @@ def record_actions(
         seen.append(acts.observe(dialogue.state))
         total += exchange.reward
     end = exchange.terminated, exchange.truncated, bool(exchange.success)
-    return actions, ActsPlayed(total, *end, dialogue.transcript(), seen)
+    return actions, Played(total, *end, dialogue.transcript(), seen)
 
 
-def random_action(
-    mask: np.ndarray, multiple: bool, rng: np.random.Generator, wild: float = 0.2
-) -> Any:
-    """With probability `wild` any action, else one that the mask allows."""
-    allowed = np.ones_like(mask) if rng.random() < wild else mask
-    if multiple:
-        return (allowed & (rng.random(len(mask)) < 0.5)).astype(np.int8)
-    return int(rng.choice(np.flatnonzero(allowed)))
-
-
-def _players(
-    task: Task, party: str, simulator: Speaker | None, other: ActPolicy | None
-) -> dict[str, Callable[[Actions, int], ActsPlayed]]:
-    """For each view, a function that plays actions with a seed."""
+def _players(task: Task, party: str, simulator: Speaker | None, other: ActPolicy | None) -> Players:
     options: dict[str, Any] = {"learner": party, "simulator": simulator}
-    single, batch = ActEnv(task, **options), ActVectorEnv(task, 1, **options)
-    players: dict[str, Callable[[Actions, int], ActsPlayed]] = {
-        "act": lambda actions, seed: _play(single, actions, seed),
-        "batched act": lambda actions, seed: _play(_FirstRow(batch), actions, seed),
+    single, batch = ActEnv(task, **options), FirstRow(ActVectorEnv(task, 1, **options))
+    players: Players = {
+        "act": lambda actions, seed: play(single, actions, seed),
+        "batched act": lambda actions, seed: play(batch, actions, seed),
     }
     if other is not None:
-        both = ActTwoPartyEnv(task)
-        players["two-party act"] = lambda actions, seed: _play(
-            _OneSide(both, party, other), actions, seed
+        side = OneSide(
+            ActTwoPartyEnv(task),
+            party,
+            lambda env: [other.act(env.task, env.dialogue_state, env.rng)],  # type: ignore[arg-type]
         )
+        players["two-party act"] = lambda actions, seed: play(side, actions, seed)
     return players
-
-
-def _play(env: Any, actions: Actions, seed: int) -> ActsPlayed:
-    seen, total = [env.reset(seed=seed)[0]], 0.0
-    result: tuple[Any, ...] = ()
-    for action in actions:
-        result = env.step(action)
-        seen.append(result[0])
-        total += result[1]
-    assert result, "there are no actions"
-    _, _, terminated, truncated, info = result
-    success, transcript = info.get("is_success", False), info.get("transcript", "")
-    return ActsPlayed(total, terminated, truncated, success, transcript, seen)
-
-
-class _FirstRow:
-    """A batch of one dialogue in the form of a single env."""
-
-    def __init__(self, env: Any) -> None:
-        self.env = env
-
-    def reset(self, seed: int) -> tuple[np.ndarray, dict[str, Any]]:
-        return self.env.reset(seed=seed)[0][0], {}
-
-    def step(self, action: Any) -> tuple[Any, ...]:
-        seen, reward, terminated, truncated, info = self.env.step(np.array([action]))
-        last = {name: info[name][0] for name in ("is_success", "transcript") if name in info}
-        return seen[0], float(reward[0]), bool(terminated[0]), bool(truncated[0]), last
-
-
-class _OneSide:
-    """One side of a two-party env in the form of a single env; a policy plays the other."""
-
-    def __init__(self, env: ActTwoPartyEnv, party: str, other: ActPolicy) -> None:
-        self.env, self.party, self.other = env, party, other
-
-    def reset(self, seed: int) -> tuple[np.ndarray, dict[str, Any]]:
-        self.env.reset(seed=seed)
-        self._let_other_play()
-        return self.env.observe(self.party), {}
-
-    def step(self, action: Any) -> tuple[Any, ...]:
-        env, party = self.env, self.party
-        env.step(action)
-        reward = env.rewards[party] + self._let_other_play()
-        lines = env.task.transcript(env.dialogue_state, party)
-        info = {"transcript": "".join(f"{s}: {t}\n" for s, t, _ in lines)} if self._over() else {}
-        success = env.infos[party].get("is_success", False)
-        end = env.terminations[party], env.truncations[party]
-        return env.observe(party), reward, *end, {**info, "is_success": success}
-
-    def _let_other_play(self) -> float:
-        env, reward = self.env, 0.0
-        while not self._over() and env.agent_selection != self.party:
-            env.step(self.other.act(env.task, env.dialogue_state, env.rng))  # type: ignore[arg-type]
-            reward += env.rewards[self.party]
-        return reward
-
-    def _over(self) -> bool:
-        return any((*self.env.terminations.values(), *self.env.truncations.values()))
-
-
-def _difference(got: ActsPlayed, expected: ActsPlayed) -> str:
-    """The differences in words; nothing where all is the same."""
-    for at, (own, right) in enumerate(zip(got.seen, expected.seen)):
-        if not np.array_equal(own, right):
-            return f"observed {own} after {at} actions; the rules gave {right}"
-    if abs(got.total - expected.total) > 1e-9 or got[1:5] != expected[1:5]:
-        return f"gave {got[:5]}; the rules gave {expected[:5]}"
-    return ""

@@ -7,8 +7,7 @@ import numpy as np
 
 from dialgym.language.tokenizers import END
 from dialgym.tasks import Task
-from dialgym.testing.act_checks import random_action
-from dialgym.testing.scripts import require
+from dialgym.testing.scripts import random_action, require
 from dialgym.views.act_env import ActEnv
 from dialgym.views.act_vector_env import ActVectorEnv
 from dialgym.views.token_env import TokenEnv

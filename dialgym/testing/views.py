@@ -1,14 +1,22 @@
 """A check that a script of utterances gives the same dialogue through every view."""
 
-from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from dialgym.language.tokenizers import END
 from dialgym.tasks import Task
 from dialgym.testing.act_checks import check_act_views
-from dialgym.testing.scripts import random_utterance, require
+from dialgym.testing.scripts import (
+    FirstRow,
+    OneSide,
+    Played,
+    difference,
+    play,
+    random_utterance,
+    require,
+)
 from dialgym.views.dialogue import Dialogue
 from dialgym.views.spaces import token_limit
 from dialgym.views.speakers import find_speaker
@@ -17,16 +25,6 @@ from dialgym.views.token_vector_env import TokenVectorEnv
 from dialgym.views.two_party import TokenTwoPartyEnv, TwoPartyEnv, UtteranceTwoPartyEnv
 from dialgym.views.utterance_env import UtteranceEnv
 from dialgym.views.utterance_vector_env import UtteranceVectorEnv
-
-
-class Played(NamedTuple):
-    """The results of a script."""
-
-    total: float
-    terminated: bool
-    truncated: bool
-    success: bool
-    transcript: str
 
 
 def check_views(task: Task, episodes: int = 50, seed: int = 0) -> None:
@@ -42,14 +40,10 @@ def check_views(task: Task, episodes: int = 50, seed: int = 0) -> None:
     players = make_players(task)
     for episode in range(seed, seed + episodes):
         script, expected = record_script(task, episode)
-        for name, play in players.items():
-            got = play(script, episode)
-            require(
-                got == expected,
-                task,
-                f"the {name} view gave {got}; the rules gave {expected} "
-                f"(script {script}, seed {episode})",
-            )
+        for name, player in players.items():
+            fault = difference(player(script, episode), expected)
+            message = f"the {name} view {fault} (script {script}, seed {episode})"
+            require(not fault, task, message)
     check_act_views(task, episodes, seed)
 
 
@@ -67,23 +61,44 @@ def record_script(task: Task, seed: int) -> tuple[list[str], Played]:
         exchange = dialogue.say(script[-1], rng)
         total += exchange.reward
     end = exchange.terminated, exchange.truncated, bool(exchange.success)
-    return script, Played(total, *end, dialogue.transcript())
+    return script, Played(total, *end, dialogue.transcript(), [])
 
 
 def make_players(task: Task) -> dict[str, Callable[[list[str], int], Played]]:
     """For each view, a function that plays a script with a seed."""
-    token, text = TokenEnv(task), UtteranceEnv(task)
-    tokens, texts = TokenVectorEnv(task, 1), UtteranceVectorEnv(task, 1)
-    both_tokens, both_texts = TokenTwoPartyEnv(task), UtteranceTwoPartyEnv(task)
+    learner = task.parties[0]
+    simulator = find_speaker(task, learner, None)
+
+    def reply(env: TwoPartyEnv) -> str:
+        assert env.rng is not None
+        return simulator.reply(env.task, env.dialogue_state, env.rng)
+
+    def spelled_reply(env: TwoPartyEnv) -> list[int]:
+        return spell(env, env.agent_selection, reply(env))
+
+    token = TokenEnv(task)
+    tokens, texts = FirstRow(TokenVectorEnv(task, 1)), FirstRow(UtteranceVectorEnv(task, 1))
+    both_tokens = OneSide(TokenTwoPartyEnv(task), learner, spelled_reply)
+    both_texts = OneSide(UtteranceTwoPartyEnv(task), learner, lambda env: [reply(env)])
+    by_token = {"token": token, "batched token": tokens, "two-party token": both_tokens}
+    by_text = {
+        "utterance": UtteranceEnv(task),
+        "batched utterance": texts,
+        "two-party utterance": both_texts,
+    }
+
+    def spelled(script: list[str]) -> list[int]:
+        return [each for text in script for each in spell(token, learner, text)]
+
     return {
-        "token": lambda script, seed: _single(token, _spell_all(token, script), seed),
-        "utterance": lambda script, seed: _single(text, script, seed),
-        "batched token": lambda script, seed: _batched(
-            tokens, _arrays(_spell_all(token, script)), seed
-        ),
-        "batched utterance": lambda script, seed: _batched(texts, ([t] for t in script), seed),
-        "two-party token": lambda script, seed: _two_party(both_tokens, script, seed),
-        "two-party utterance": lambda script, seed: _two_party(both_texts, script, seed),
+        **{
+            name: lambda script, seed, env=env: play(env, spelled(script), seed)  # type: ignore[misc]
+            for name, env in by_token.items()
+        },
+        **{
+            name: lambda script, seed, env=env: play(env, script, seed)  # type: ignore[misc]
+            for name, env in by_text.items()
+        },
     }
 
 
@@ -92,60 +107,3 @@ def spell(env: Any, party: str, text: str) -> list[int]:
     limit = token_limit(env.task, env.tokenizer, party, party)
     ids = env.tokenizer.encode(text)[:limit]
     return ids if len(ids) == limit else [*ids, END]
-
-
-def _spell_all(env: TokenEnv, script: list[str]) -> list[int]:
-    return [token for text in script for token in spell(env, env.learner, text)]
-
-
-def _arrays(tokens: Iterable[int]) -> Iterable[np.ndarray]:
-    return (np.array([token]) for token in tokens)
-
-
-def _single(env: Any, actions: Iterable[Any], seed: int) -> Played:
-    env.reset(seed=seed)
-    total, result = 0.0, None
-    for action in actions:
-        result = env.step(action)
-        total += result[1]
-    assert result is not None, "the script is empty"
-    _, _, terminated, truncated, info = result
-    return Played(
-        total, terminated, truncated, info.get("is_success", False), info.get("transcript", "")
-    )
-
-
-def _batched(env: Any, actions: Iterable[Any], seed: int) -> Played:
-    env.reset(seed=seed)
-    total, result = 0.0, None
-    for action in actions:
-        result = env.step(action)
-        total += float(result[1][0])
-    assert result is not None, "the script is empty"
-    _, _, terminated, truncated, info = result
-    success, transcript = info.get("is_success", [False]), info.get("transcript", [""])
-    end = bool(terminated[0]), bool(truncated[0]), bool(success[0])
-    return Played(total, *end, str(transcript[0]))
-
-
-def _two_party(env: TwoPartyEnv, script: list[str], seed: int) -> Played:
-    env.reset(seed=seed)
-    task, learner = env.task, env.task.parties[0]
-    total, said = 0.0, iter(script)
-    while env.agents and not any((*env.terminations.values(), *env.truncations.values())):
-        party = env.agent_selection
-        text = next(said, "") if party == learner else _reply(env, learner)
-        at_token_level = isinstance(env, TokenTwoPartyEnv)
-        for action in spell(env, party, text) if at_token_level else [text]:
-            env.step(action)
-            total += env.rewards[learner]
-    state = env.dialogue_state
-    transcript = "".join(f"{s}: {t}\n" for s, t, _ in task.transcript(state, learner))
-    info = env.infos[learner]
-    end = env.terminations[learner], env.truncations[learner], info.get("is_success", False)
-    return Played(total, *end, transcript)
-
-
-def _reply(env: TwoPartyEnv, learner: str) -> str:
-    assert env.rng is not None
-    return find_speaker(env.task, learner, None).reply(env.task, env.dialogue_state, env.rng)

@@ -23,8 +23,6 @@ from dialgym.views.speakers import other_party
 
 PERSON = "person"
 """The policy in stored dialogues of a person."""
-EXPERT = "optimal"
-"""Speaker that gives hints if the registry names none."""
 MOST_WORDS = 1000  # of a list of all that may be said
 
 
@@ -130,9 +128,8 @@ class ChatSession:
         """
         self._check_open()
         speakers = self.task.speakers.get(self.choice.party, {})
-        names = [
-            name for name in (self._expert, *speakers) if name in speakers and name != "random"
-        ]
+        wanted = (self.entry.row.expert_name, *speakers)
+        names = [name for name in wanted if name in speakers and name != "random"]
         if not names:
             raise ValueError(f"the {self.choice.party} of {self.task.name} has nobody to ask.")
         speaker: Speaker = self.task.speaker_named(self.choice.party, names[0])
@@ -210,15 +207,12 @@ class ChatSession:
             ]
         return found
 
-    @property
-    def _expert(self) -> str:
-        return str(self.entry.row.expert_policy or EXPERT)
-
     def _expert_against(self, task: Task) -> str | None:
         """The expert for the system, where a person plays the user and there is one."""
         system = task.parties[0]
-        known = self.choice.party != system and self._expert in task.speakers.get(system, {})
-        return self._expert if known else None
+        expert = self.entry.row.expert_name
+        known = self.choice.party != system and expert in task.speakers.get(system, {})
+        return expert if known else None
 
     def _keep(self) -> None:
         self.before.append((self.game.copy(), [*self.parts]))

@@ -4,9 +4,7 @@ Everything is read again at each request, as a running training writes its files
 """
 
 import csv
-import os
 import re
-import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from dialgym.experiments.curves import read_curve, smooth
-from dialgym.io.files import is_running, read_yaml
-from dialgym.io.locks import LOCK
+from dialgym.io.files import read_yaml
+from dialgym.io.locks import is_locked
 from dialgym.registry import RegistryEntry, check_id, entry_of
 from dialgym.rollouts.policies import CHECKPOINT, find_language_model
 from dialgym.tasks.base import SYSTEM, USER
@@ -25,8 +23,6 @@ from dialgym.viewer.query import NotHereError
 SAMPLES = "samples"
 MOST_POINTS = 1000
 HEAD = re.compile(r"# seed (?P<seed>\d+): return (?P<gained>\S+?)(?:, (?P<end>(?:no )?success))?")
-HOLDER = re.compile(r"process (?P<process>\d+) on (?P<host>.+)")
-"""Content of a lock: the process that holds it."""
 LINE = re.compile(rf"({SYSTEM}|{USER}): (.*)")
 
 
@@ -42,7 +38,7 @@ class RunFolder:
 
     def about(self) -> dict[str, Any]:
         """Entry of the run in the page's list."""
-        found = {"env": self.env_id() or "", "live": self.is_live(), "plays": self.plays()}
+        found = {"env": self.env_id() or "", "live": is_locked(self.folder), "plays": self.plays()}
         return {**found, "language_model": self.is_language_model()}
 
     def plays(self) -> bool:
@@ -67,23 +63,12 @@ class RunFolder:
             return {"name": "agents:ActAgent", "model": str(self.folder)}
         return {"name": "agents:ChatAgent", "talker": str(self.folder)}
 
-    def is_live(self) -> bool:
-        """Return True if a process holds the folder's lock; a killed one leaves the file there."""
-        try:
-            found = HOLDER.fullmatch((self.folder / LOCK).read_text("utf-8"))
-        except (OSError, UnicodeDecodeError):
-            return False
-        if found is None or found["host"] != socket.gethostname() or os.name != "posix":
-            return True
-        return is_running(int(found["process"]))
-
     def env_id(self) -> str | None:
         """The environment of its `config.yml`, if its id is known here."""
-        config = self.config()
-        name = next(iter(config), None)
+        name = str(self.config().get("env_id"))
         try:
-            check_id(str(name), str(self.folder))
-            return entry_of(str(name)).id
+            check_id(name, str(self.folder))
+            return entry_of(name).id
         except ValueError:
             return None
 

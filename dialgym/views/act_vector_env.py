@@ -6,7 +6,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from dialgym.tasks import BatchOutcome, DialogueBatch, Task
+from dialgym.tasks import DialogueBatch, Task
 from dialgym.views.act_env import act_spaces, acts_of
 from dialgym.views.arguments import check_actions
 from dialgym.views.dialogue import LoopedBatch
@@ -29,18 +29,6 @@ class ActDialogueBatch(DialogueBatch, Protocol):
     def act_masks(self) -> np.ndarray:
         """(N, A) bool: the acts that can be chosen."""
         ...
-
-
-class LoopedActs(LoopedBatch):
-    """An `ActDialogueBatch` row by row."""
-
-    def observations(self) -> np.ndarray:
-        observe = self.task.acts[self.learner].observe
-        return np.stack([observe(dialogue.state) for dialogue in self.dialogues])
-
-    def act_masks(self) -> np.ndarray:
-        mask = self.task.acts[self.learner].mask
-        return np.stack([mask(dialogue.state) for dialogue in self.dialogues])
 
 
 class ActVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
@@ -70,11 +58,8 @@ class ActVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
         self.acts = acts_of(task, self.learner)
         self._batch_spaces(*act_spaces(self.acts))
         if not isinstance(self.dialogues, ActDialogueBatch):
-            self.dialogues = self._loop()
-
-    def _loop(self) -> "LoopedActs":
-        other = find_speaker(self.task, self.learner, self.options.simulator)
-        return LoopedActs(self.task, self.num_envs, self.learner, other)
+            other = find_speaker(task, self.learner, self.options.simulator)
+            self.dialogues = LoopedBatch(task, num_envs, self.learner, other)
 
     @property
     def act_names(self) -> tuple[str, ...]:
@@ -108,15 +93,6 @@ class ActVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
             info["action_mask"] = self.action_masks().astype(np.int8)
             info["_action_mask"] = np.ones(self.num_envs, bool)
         return super()._more_info(info)
-
-    def _clear(self, rows: np.ndarray) -> None:
-        """Nothing is kept beside the dialogues."""
-
-    def _append(self, rows: np.ndarray, outcome: BatchOutcome) -> np.ndarray:
-        return np.ones(len(rows), bool)
-
-    def _open(self, rows: np.ndarray) -> np.ndarray:
-        return np.ones(len(rows), bool)
 
     def _observe(self) -> np.ndarray:
         return self.dialogues.observations()

@@ -2,13 +2,12 @@
 
 import pickle
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 from gymnasium.error import ResetNeeded
-
-from dialgym.tasks import Task
 
 Options = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 """Of a reset: those of all rows, or N of them, one for each row."""
@@ -125,22 +124,16 @@ def rows_by_options(
         yield np.array(same, np.int64), options[same[0]]
 
 
-def check_options(task: Task, several: Iterable[Mapping[str, Any] | None]) -> None:
-    """Raise the task's ValueError where a reset by one of several options would be refused.
-
-    A dialogue is begun by a generator of its own, and thrown away.
-    """
-    for options in several:
-        if options:
-            task.initial(np.random.default_rng(0), options)
-
-
-def check_options_of_rows(
-    task: Task, begun: Iterable[tuple[np.ndarray, Mapping[str, Any]]]
-) -> None:
-    """`check_options` of the rows of a batch that begin, with the options of each group."""
-    for rows, options in begun:
-        check_options(task, task.options_of_rows(options, len(rows)))
+@contextmanager
+def undrawn_on_error(rngs: Iterable[np.random.Generator]) -> Iterator[None]:
+    """Put generators back to where they were if an error leaves the block."""
+    before = [(rng, rng.bit_generator.state) for rng in rngs]
+    try:
+        yield
+    except Exception:
+        for rng, state in before:
+            rng.bit_generator.state = state
+        raise
 
 
 def check_count(state: Any, num_envs: int, name: str) -> None:

@@ -12,6 +12,7 @@ from dialgym.simulators.base import check_text
 from dialgym.tasks import BatchOutcome, DialogueBatch, Outcome, Task
 from dialgym.tasks.batch import Exchange, add, gather
 from dialgym.tasks.return_checker import watch_returns
+from dialgym.views.arguments import undrawn_on_error
 from dialgym.views.speakers import SimulatorLike, find_speaker, other_party
 
 Generators = Sequence[np.random.Generator]
@@ -57,8 +58,9 @@ class Dialogue:
             raise unanswered from None
 
     def begin(self, rng: np.random.Generator, options: Mapping[str, Any] | None) -> None:
-        """Begin; an error leaves the dialogue as it was."""
-        self.state = self.task.initial(rng, options)
+        """Begin; an error leaves the dialogue as it was, one of the options the generator too."""
+        with undrawn_on_error([rng] if options else ()):
+            self.state = self.task.initial(rng, options)
         self.turn = self._seen = 0
         self._forget()
         if self._watch is not None:
@@ -147,10 +149,17 @@ class LoopedBatch:
         self.task, self.learner, self.other = task, learner, other
         self.dialogues = [Dialogue(task, learner, other) for _ in range(size)]
 
-    def reset(self, rows: np.ndarray, rngs: Generators, options: Mapping[str, Any]) -> BatchOutcome:
-        for row in rows.tolist():
-            self.dialogues[row] = Dialogue(self.task, self.learner, self.other)
-            self.dialogues[row].begin(rngs[row], options)
+    def draw(
+        self, rows: np.ndarray, rngs: Generators, options: Mapping[str, Any]
+    ) -> list[Dialogue]:
+        fresh = [Dialogue(self.task, self.learner, self.other) for _ in rows]
+        for row, dialogue in zip(rows.tolist(), fresh):
+            dialogue.begin(rngs[row], options)
+        return fresh
+
+    def begin(self, rows: np.ndarray, drawn: list[Dialogue], rngs: Generators) -> BatchOutcome:
+        for row, dialogue in zip(rows.tolist(), drawn):
+            self.dialogues[row] = dialogue
         return self._answer(rows.tolist(), rngs)
 
     def say(self, rows: np.ndarray, texts: np.ndarray, rngs: Generators) -> BatchOutcome:
@@ -173,6 +182,16 @@ class LoopedBatch:
 
     def constraint(self, row: int) -> Constraint:
         return self.task.constraint(self.dialogues[row].state, self.learner)
+
+    def observations(self) -> np.ndarray:
+        """(N, B) float32: what the learner of each row knows or believes, where it has acts."""
+        observe = self.task.acts[self.learner].observe
+        return np.stack([observe(dialogue.state) for dialogue in self.dialogues])
+
+    def act_masks(self) -> np.ndarray:
+        """(N, A) bool: the acts that can be chosen, where the learner has acts."""
+        mask = self.task.acts[self.learner].mask
+        return np.stack([mask(dialogue.state) for dialogue in self.dialogues])
 
     def state(self, row: int) -> Any:
         """The dialogue of a row."""

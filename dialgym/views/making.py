@@ -16,8 +16,8 @@ from dialgym.registry import (
     entry_of,
     make_task,
     path_of,
-    spec_fields,
 )
+from dialgym.views.registration import spec_fields
 
 
 def spec_of(target: Environment) -> EnvSpec:

@@ -12,7 +12,7 @@ from gymnasium.utils.seeding import np_random
 
 from dialgym.tasks import Task
 from dialgym.tasks.batch import Exchange
-from dialgym.views.arguments import check_options, check_seed
+from dialgym.views.arguments import check_seed
 from dialgym.views.dialogue import Dialogue, check_floor
 from dialgym.views.env_spec import SpecMixin
 from dialgym.views.extras import Extras
@@ -60,8 +60,6 @@ class DialogueEnv(SpecMixin, gym.Env):
         An error leaves the dialogue under way as it was. So is its generator where the seed or
         the options are refused; a speaker that fails later may have drawn from it.
         """
-        if options:
-            check_options(self.task, [options])
         rng, rng_seed = self._generator(seed)
         dialogue = Dialogue(self.task, self.learner, self.dialogue.other)
         exchange = dialogue.start(rng, options)

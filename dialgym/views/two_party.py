@@ -21,7 +21,7 @@ from dialgym.tasks import Outcome, Task
 from dialgym.tasks.batch import Exchange
 from dialgym.tasks.return_checker import watch_returns
 from dialgym.views.act_env import act_spaces, acts_of, check_act
-from dialgym.views.arguments import check_options, check_seed
+from dialgym.views.arguments import check_seed, undrawn_on_error
 from dialgym.views.dialogue import check_room
 from dialgym.views.info import Info, info_form
 from dialgym.views.options import TWO_PARTY, TakesOptions
@@ -113,7 +113,6 @@ class TwoPartyEnv(TakesOptions, AECEnv):
         the options are refused; a window that is too small is found later.
         """
         known = self._known(options)
-        check_options(self.task, [known])
         rng = self.rng
         if seed is not None or rng is None:
             rng = np_random(check_seed(seed, self.task.name))[0]
@@ -260,7 +259,8 @@ class _Dialogue:
 
     def begin(self, rng: np.random.Generator, options: Mapping[str, Any]) -> str:
         """Begin; the party that has the floor."""
-        self.state = self.task.initial(rng, options)
+        with undrawn_on_error([rng] if options else ()):
+            self.state = self.task.initial(rng, options)
         fits = self.tell_all()
         floor = self.give_floor()
         check_room(self.task, self.speaker, fits and floor)

@@ -79,9 +79,6 @@ class UtteranceVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
             self._texts[row] += f"{parties[party]}: {text}\n"
         return np.ones(len(rows), bool)
 
-    def _open(self, rows: np.ndarray) -> np.ndarray:
-        return np.ones(len(rows), bool)
-
     def _observe(self) -> tuple[str, ...]:
         return tuple(self._texts)
 

@@ -24,11 +24,11 @@ from dialgym.views.arguments import (
     Options,
     after_the_end,
     check_count,
-    check_options_of_rows,
     not_begun,
     rows_by_options,
     seeds_of_rows,
     split_reset_mask,
+    undrawn_on_error,
 )
 from dialgym.views.dialogue import check_floor, check_room, make_batch
 from dialgym.views.env_spec import SpecMixin
@@ -125,9 +125,11 @@ class DialogueVectorEnv(SpecMixin, gym.vector.VectorEnv):
             )
         rows = self._all if mask is None else np.flatnonzero(mask)
         begun = [*rows_by_options(rows, options)]
-        check_options_of_rows(self.task, begun)
         rngs = self._generators(seeds, rows)
-        for some, own in begun:
+        fixed = any(own for _, own in begun)
+        with undrawn_on_error([rngs[row] for row in rows.tolist()] if fixed else ()):
+            drawn = [self.dialogues.draw(some, rngs, own) for some, own in begun]
+        for (some, _), own in zip(begun, drawn):
             self._begin(some, own, rngs)
         self._rngs = rngs
         seen, info = self._observe(), self._more_info(self._info.blank())
@@ -144,10 +146,15 @@ class DialogueVectorEnv(SpecMixin, gym.vector.VectorEnv):
                 rngs[row] = np_random(seeds[row])[0]
         return rngs
 
-    def _begin(self, rows: np.ndarray, options: Mapping[str, Any], rngs: Generators) -> None:
+    def _begin_again(self, rows: np.ndarray) -> None:
+        self._over[rows] = True  # until they have begun
+        self._begin(rows, self.dialogues.draw(rows, self._rngs, {}), self._rngs)
+
+    def _begin(self, rows: np.ndarray, drawn: Any, rngs: Generators) -> None:
+        """Begin rows with what was drawn for them."""
         self._over[rows] = True  # until they have begun
         self._clear(rows)
-        outcome = self.dialogues.reset(rows, rngs, options)
+        outcome = self.dialogues.begin(rows, drawn, rngs)
         if self._watch is not None:
             self._watch.begin(rows)
         over = bool((outcome.terminated | outcome.truncated).any())
@@ -337,7 +344,7 @@ class DialogueVectorEnv(SpecMixin, gym.vector.VectorEnv):
         final = np.full(self.num_envs, None, object)
         for row in rows.tolist():
             final[row] = self._observe_row(row)
-        self._begin(rows, {}, self._rngs)
+        self._begin_again(rows)
         info, final_info = self._info.split(info, over)
         info |= {"final_obs": final, "_final_obs": over}
         info |= {"final_info": final_info, "_final_info": over}
@@ -356,7 +363,7 @@ class DialogueVectorEnv(SpecMixin, gym.vector.VectorEnv):
         rows = np.flatnonzero(over)
         if self.autoreset_mode is AutoresetMode.DISABLED:
             raise after_the_end(self.task.name, rows)
-        self._begin(rows, {}, self._rngs)
+        self._begin_again(rows)
         return going
 
     def _update_extras(self, rows: np.ndarray) -> np.ndarray | float:
@@ -374,17 +381,16 @@ class DialogueVectorEnv(SpecMixin, gym.vector.VectorEnv):
             info[f"_{key}"] = np.ones(self.num_envs, bool)
         return info
 
-    @abstractmethod
     def _clear(self, rows: np.ndarray) -> None:
-        """Remove what the rows have seen."""
+        """Remove what the rows have seen, where the view keeps it."""
 
-    @abstractmethod
     def _append(self, rows: np.ndarray, outcome: BatchOutcome) -> np.ndarray:
         """Append what was heard; (k,) bool, if it fits."""
+        return np.ones(len(rows), bool)
 
-    @abstractmethod
     def _open(self, rows: np.ndarray) -> np.ndarray:
         """Begin the learner's utterance in the rows; (k,) bool, if one fits."""
+        return np.ones(len(rows), bool)
 
     @abstractmethod
     def _observe(self) -> Any:

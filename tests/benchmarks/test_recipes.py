@@ -122,7 +122,7 @@ def test_offline_recipes_train_every_method_on_the_seeds_games(recipe, tmp_path,
     assert {run.deterministic for run in runs if "BC" in run.method} == {False}
     first, second = (dialgym.load_dataset(tmp_path / f"games-seed{seed}") for seed in (0, 1))
     assert first["seed"].tolist() != second["seed"].tolist()
-    trained = yaml.safe_load((runs[-1].folder / "config.yml").read_text())[recipe.GAMES.env_id]
+    trained = yaml.safe_load((runs[-1].folder / "config.yml").read_text())["hyperparameters"]
     assert trained["expectile"] == recipe.METHODS[-1].overrides["expectile"]
     plot(table, tmp_path / "table.png")
     assert (tmp_path / "table.png").stat().st_size > 5_000

@@ -51,17 +51,17 @@ def test_stable_baselines3_checker_has_nothing_to_say(env_id):
 @pytest.mark.parametrize("env_id", [*TOKEN_IDS, *ACT_IDS])
 def test_pettingzoo_api(env_id):
     """Not of texts: `api_test` asks observations for a dtype, which strings do not have."""
-    api_test(dialgym.aec_env(env_id), num_cycles=200)
+    api_test(dialgym.aec_env(env_id), num_cycles=100)
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("env_id", [*TEXT_IDS, *ACT_IDS])
 def test_pettingzoo_parallel_api_and_seeds(env_id):
-    parallel_api_test(dialgym.parallel_env(env_id), num_cycles=200)
-    seed_test(lambda: dialgym.aec_env(env_id), num_cycles=100)
+    parallel_api_test(dialgym.parallel_env(env_id), num_cycles=100)
+    seed_test(lambda: dialgym.aec_env(env_id), num_cycles=60)
 
 
-def play(env, steps=150, seed=0):
+def play(env, steps=70, seed=0):
     """A stream of what a random player sees."""
     env.action_space.seed(seed)
     yield env.reset(seed=seed)

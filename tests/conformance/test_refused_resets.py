@@ -74,3 +74,19 @@ def test_refused_resets_of_a_two_party_env_change_nothing():
     for env in (refused, twin):
         env.reset()
     assert refused.dialogue_state == twin.dialogue_state
+
+
+@pytest.mark.parametrize("options", [{"index": [2, 0, 1]}, [{"index": i} for i in (2, 0, 1)]])
+def test_a_reset_with_options_begins_each_dialogue_once(options, monkeypatch):
+    env = gym.make_vec("dialgym/Comments-v0", ROWS)
+    initial, begun = type(env.task).initial, []
+    monkeypatch.setattr(
+        type(env.task),
+        "initial",
+        lambda self, rng, own=None: begun.append(own) or initial(self, rng, own),
+    )
+    env.reset(seed=0, options=options)
+    assert sorted(own["index"] for own in begun) == [0, 1, 2]
+    begun.clear()
+    dialgym.make("dialgym/Comments-v0").unwrapped.reset(seed=0, options={"index": 1})
+    assert begun == [{"index": 1}]

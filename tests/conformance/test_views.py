@@ -24,26 +24,28 @@ VARIANTS = [
 
 
 @pytest.mark.parametrize("env_id", in_full("token"))
-def test_registered_tasks(env_id):
+@pytest.mark.parametrize("turns", [90, pytest.param(300, marks=pytest.mark.slow)])
+def test_registered_tasks(env_id, turns):
     task = make_task(entry_of(env_id), {})
-    episodes = 300 // task.facts.turn_limit
+    episodes = max(3, turns // task.facts.turn_limit)
     check_task(task, episodes=episodes)
     check_views(task, episodes=episodes)
-    check_batch(task, num_envs=4, steps=150)
+    check_batch(task, num_envs=4, steps=turns // 2)
 
 
 @pytest.mark.parametrize("kwargs", VARIANTS, ids=str)
-def test_variants(kwargs):
+@pytest.mark.parametrize("episodes", [8, pytest.param(25, marks=pytest.mark.slow)])
+def test_variants(kwargs, episodes):
     task = Wordle(words=40, **kwargs)
-    check_task(task, episodes=25)
-    check_views(task, episodes=25)
-    check_batch(task, num_envs=4, steps=200, seed=7)
+    check_task(task, episodes=episodes)
+    check_views(task, episodes=episodes)
+    check_batch(task, num_envs=4, steps=8 * episodes, seed=7)
 
 
 @pytest.mark.parametrize("kwargs", VARIANTS[:3], ids=str)
 @pytest.mark.parametrize("overflow", ["truncate", "slide"])
 def test_short_windows(kwargs, overflow):
-    check_batch(Wordle(words=40, **kwargs), steps=300, window=40, overflow=overflow)
+    check_batch(Wordle(words=40, **kwargs), steps=120, window=40, overflow=overflow)
 
 
 @pytest.mark.slow
@@ -62,7 +64,8 @@ def test_word_tokens():
 
 
 @pytest.mark.parametrize("kwargs", VARIANTS, ids=str)
-def test_the_vectorised_form_equals_the_loop(kwargs):
+@pytest.mark.parametrize("steps", [100, pytest.param(300, marks=pytest.mark.slow)])
+def test_the_vectorised_form_equals_the_loop(kwargs, steps):
     """Wordle's table look-ups against its scalar rules, batch against batch."""
     task = Wordle(words=40, **kwargs)
     fast, slow = TokenVectorEnv(task, 16), TokenVectorEnv(task, 16)
@@ -72,7 +75,7 @@ def test_the_vectorised_form_equals_the_loop(kwargs):
     fast.reset(seed=0)
     slow.reset(seed=0)
     rng = np.random.default_rng(0)
-    for _ in range(300):
+    for _ in range(steps):
         mask = fast.action_masks()
         assert (mask == slow.action_masks()).all()
         actions = np.array([rng.choice(np.flatnonzero(row)) for row in mask])

@@ -8,7 +8,7 @@ import dialgym
 from dialgym.cli.app import app
 from dialgym.registry import entry_of
 from dialgym.testing import check_references
-from dialgym.testing.references import mean_interval
+from dialgym.testing.scripted_returns import mean_interval
 
 TRUE = entry_of("dialgym/Wordle-20-v0").row.scores
 

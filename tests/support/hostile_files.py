@@ -149,7 +149,7 @@ CASES: dict[str, Callable[[], object]] = {
         dialgym.make("Comments-v0", data=str(wrote("data/a.jsonl", '{"comment": "x"}').parent)),
     ],
     "yaml: tag in a run": lambda: curve(TAG),
-    "yaml: run of code": lambda: curve(f"{EVIL}: {{}}"),
+    "yaml: run of code": lambda: curve(f"env_id: {EVIL}"),
     "yaml: laughs": lambda: read_yaml(wrote("a.yml", LAUGHS)),
     "yaml: laughs by merges": lambda: read_yaml(wrote("a.yml", MERGES)),
     "yaml: laughs in a domain": lambda: load_domain(wrote("a.yml", LAUGHS)),

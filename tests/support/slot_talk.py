@@ -25,13 +25,14 @@ class Talk:
     """A simulated user that makes no choice by chance, but for those given as 1 (or between)."""
 
     def __init__(self, constraints=(("food", "thai"), ("area", "north")), requests=("phone",),
-                 seed=0, patience=4, **chances):  # fmt: skip
+                 seed=0, patience=4, row=None, **chances):  # fmt: skip
         self.user = SlotFillingUser(DATABASE.ontology, SlotUserBehaviour(STANDARD))
         self.rng = np.random.default_rng(seed)
         goal = SlotFillingGoal(dict(constraints), ("name", *requests))
         self.me = self.user.begin(goal, self.rng)
         self.me.patience = self.me.full_patience = patience
         self.me.probabilities = {**NEVER, **chances}
+        self.me.requests["name"] = row
 
     def reply(self, *texts):
         """What the user says to the last of some acts of the system."""
@@ -55,6 +56,28 @@ class Talk:
         self.me.constraints = [
             SlotValue(slot, value.lstrip("!"), value.startswith("!")) for slot, value in pairs
         ]
+
+
+def check_answers(given, agenda, answers, after):
+    """Hold a user to what it says, and to what it has in mind then.
+
+    Args:
+        given: arguments of `Talk`.
+        agenda: what it is about to say, the last first; None for what follows from its goal.
+        answers: pairs of an act of the system and what the user says to it: a text, a set of
+            texts that it may say, or None for any.
+        after: goal, requests, patience and agenda in the end.
+    """
+    talk = Talk(**given)
+    if agenda is not None:
+        talk.agenda(*agenda)
+    for act, expected in answers:
+        said = talk.reply(act)
+        any_of = {expected} if isinstance(expected, str) else expected
+        assert any_of is None or said in any_of, f"{act} -> {said}"
+    found = {"goal": talk.goal, "requests": talk.me.requests, "patience": talk.me.patience,
+             "agenda": [print_act(act) for act in talk.me.agenda]}  # fmt: skip
+    assert {name: found[name] for name in after} == after
 
 
 class Ear:

@@ -6,7 +6,7 @@ import io
 from collections.abc import Mapping
 from copy import copy, deepcopy
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from stable_baselines3.common.policies import BasePolicy
@@ -14,7 +14,7 @@ from stable_baselines3.common.type_aliases import GymEnv
 
 from agents.acts.belief_structure import structure_of
 from agents.acts.gp.coordinates import TOP, Coordinates, Plain, coordinates_of
-from agents.acts.gp.dialogue_learner import DialogueLearner
+from agents.acts.gp.dialogue_learner import DialogueLearner, ProcessOptions
 from agents.acts.gp.evidence import fitted_scales
 from agents.acts.gp.kernels import ActKernel, Kernel, kernel_named
 from agents.acts.gp.open_dialogues import BootstrapValue, OpenDialogues, Returns
@@ -22,6 +22,24 @@ from agents.acts.gp.q_process import QProcess
 from agents.argument_checks import COUNT, POSITIVE, require
 from agents.storage.models import load, save
 from dialgym.io.files import read_file
+
+
+class SarsaOptions(ProcessOptions, total=False):
+    """Arguments of `GPSarsa`."""
+
+    kernel: str | Kernel
+    kernel_kwargs: Mapping[str, Any] | None
+    act_similarity: float
+    sigma: float
+    nu: float
+    budget: int | None
+    forgetting: float
+    scale: float
+    test_scale: float
+    top: int
+    prior: Any
+    objectives: Mapping[str, float] | None
+    scales_after: int
 
 
 class GPSarsa(DialogueLearner):
@@ -79,7 +97,6 @@ class GPSarsa(DialogueLearner):
         kernel: str | Kernel = "linear",
         kernel_kwargs: Mapping[str, Any] | None = None,
         act_similarity: float = 0.0,
-        gamma: float = 0.99,
         sigma: float = 5.0,
         nu: float = 0.001,
         budget: int | None = 500,
@@ -90,8 +107,7 @@ class GPSarsa(DialogueLearner):
         prior: Any = None,
         objectives: Mapping[str, float] | None = None,
         scales_after: int = 0,
-        _init_setup_model: bool = True,
-        **kwargs: Any,
+        **kwargs: Unpack[ProcessOptions],
     ) -> None:
         require(type(self).__name__, COUNT, top=top, budget=budget)
         require(type(self).__name__, POSITIVE, scale=scale)
@@ -106,9 +122,7 @@ class GPSarsa(DialogueLearner):
         self.scales_after = scales_after
         self.history: list[Returns] | None = []  # kept until length scales are learned
         self.prior_file = None if prior is None else _file_of(prior)
-        super().__init__(policy, env, gamma, **kwargs)
-        if _init_setup_model:
-            self._setup_model()
+        super().__init__(policy, env, **kwargs)
 
     def _setup_model(self) -> None:
         """The policy; and the process, but for a saved model, which has its own."""

@@ -16,10 +16,10 @@ from dialgym.datasets.foreign.input_files import Choices, Source, read_conversat
 from dialgym.datasets.foreign.sizes import BPE, PARTIES, sized, within_reach
 from dialgym.datasets.foreign.speakers import ImportedDialogue, dialogues_of, is_rated
 from dialgym.datasets.packing import layout_of
-from dialgym.datasets.schema import FOLDER, Origin, Recorder, arrow, write_table
+from dialgym.datasets.schema import FOLDER, Origin, Recorder, arrow, settings_beside, write_table
 from dialgym.io.archives import SPLITS
 from dialgym.io.files import parse_json, write_folder_atomically, write_text
-from dialgym.registry import entry_of, settings_beside
+from dialgym.registry import entry_of
 from dialgym.rollouts.episode_batch import EpisodeBatch, RecordedTurns
 from dialgym.tasks.base import SYSTEM
 from dialgym.tasks.logged.corpus import CARD

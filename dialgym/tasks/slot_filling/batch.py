@@ -216,10 +216,12 @@ class SlotFillingBatch:
         self._beliefs = np.zeros((size, task.tracker.layout.vector_size), np.float32)
         self._stale = np.ones(size, bool)
 
-    def reset(self, rows: np.ndarray, rngs: Generators, options: Mapping[str, Any]) -> BatchOutcome:
-        for row in rows.tolist():
-            self._states[row] = self.task.initial(rngs[row], options)
-            self._seen[row] = 0
+    def draw(self, rows: np.ndarray, rngs: Generators, options: Mapping[str, Any]) -> list[Any]:
+        return [self.task.initial(rngs[row], options) for row in rows.tolist()]
+
+    def begin(self, rows: np.ndarray, drawn: list[Any], rngs: Generators) -> BatchOutcome:
+        for row, state in zip(rows.tolist(), drawn):
+            self._states[row], self._seen[row] = state, 0
         return self._answer(rows, [_QUIET] * len(rows), rngs)
 
     def say(self, rows: np.ndarray, texts: np.ndarray, rngs: Generators) -> BatchOutcome:

@@ -37,9 +37,11 @@ class TwentyQuestionsBatch:
         self._counted = np.zeros(size, np.int64)
         self._said = np.array(REPLIES)
 
-    def reset(self, rows: np.ndarray, rngs: Generators, options: Mapping[str, Any]) -> BatchOutcome:
-        draw = self.task.draw_item
-        self.item[rows] = [draw(rngs[row], options) for row in rows.tolist()]
+    def draw(self, rows: np.ndarray, rngs: Generators, options: Mapping[str, Any]) -> list[int]:
+        return [self.task.draw_item(rngs[row], options) for row in rows.tolist()]
+
+    def begin(self, rows: np.ndarray, drawn: list[int], rngs: Generators) -> BatchOutcome:
+        self.item[rows] = drawn
         self._begin(rows)
         none, nothing = np.zeros(len(rows), bool), np.zeros(0, np.int64)
         return BatchOutcome(

@@ -23,13 +23,17 @@ class VisualBatch:
         self._states: list[Any] = [None] * size
         self._turns = np.zeros(size, np.int64)
 
-    def reset(self, rows: np.ndarray, rngs: Generators, options: Mapping[str, Any]) -> BatchOutcome:
+    def draw(
+        self, rows: np.ndarray, rngs: Generators, options: Mapping[str, Any]
+    ) -> list[VisualState]:
+        return [self.task.begin(rngs[row], options) for row in rows.tolist()]
+
+    def begin(self, rows: np.ndarray, drawn: list[VisualState], rngs: Generators) -> BatchOutcome:
         self._turns[rows] = 0
-        fresh = [self.task.begin(rngs[row], options) for row in rows.tolist()]
-        self.task.rank(fresh)
-        for row, state in zip(rows.tolist(), fresh):
+        self.task.rank(drawn)
+        for row, state in zip(rows.tolist(), drawn):
             self._states[row] = state
-        return gather([_exchange(_BEGUN, state.lines) for state in fresh], self.task.parties)
+        return gather([_exchange(_BEGUN, state.lines) for state in drawn], self.task.parties)
 
     def say(self, rows: np.ndarray, texts: np.ndarray, rngs: Generators) -> BatchOutcome:
         task, places = self.task, rows.tolist()

@@ -32,11 +32,15 @@ class WordleBatch:
         codes = _codes(task.guess_texts)
         self._codes, self._rows = np.sort(codes), np.argsort(codes)
 
-    def reset(
+    def draw(
         self, rows: np.ndarray, rngs: Sequence[np.random.Generator], options: Mapping[str, Any]
+    ) -> list[int]:
+        return [self.task.draw_secret(rngs[row], options) for row in rows.tolist()]
+
+    def begin(
+        self, rows: np.ndarray, drawn: list[int], rngs: Sequence[np.random.Generator]
     ) -> BatchOutcome:
-        draw = self.task.draw_secret
-        self.secret[rows] = [draw(rngs[row], options) for row in rows.tolist()]
+        self.secret[rows] = drawn
         self.turns[rows] = self.rejected[rows] = self._filtered[rows] = 0
         if self._possible is not None:
             self._possible[rows] = True

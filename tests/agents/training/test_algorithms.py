@@ -120,7 +120,7 @@ def test_a_module_of_the_current_folder_trains_at_the_command_line(tmp_path):
     with pytest.raises(ValueError, match=r"mine:Mine, which is not registered"):
         agents.load(tmp_path / "run" / "model.zip")
     settings = yaml.safe_load((tmp_path / "run" / "config.yml").read_text())
-    assert settings[WORDS]["policy"] == "mine.Policy"
+    assert settings["hyperparameters"]["policy"] == "mine.Policy"
 
 
 def test_the_command_line_knows_the_table():

@@ -66,7 +66,7 @@ def test_a_run_is_resumed_by_its_folder_alone(tmp_path):
     known = TrainConfig.from_run(tmp_path / "b")
     assert (known.seed, known.n_envs, known.hyperparameters) == (5, 4, TINY)
     longer = ["--timesteps", "128", "--final-episodes", "2"]
-    assert "from 32 timesteps" in succeed("train", "--resume", str(tmp_path / "b"), *longer)
+    assert "from 64 timesteps" in succeed("train", "--resume", str(tmp_path / "b"), *longer)
     assert agents.load(tmp_path / "b" / "model.zip").num_timesteps == 128
     text = fail("train", "--resume", str(tmp_path / "b"), "--seed", "6")
     assert "with other settings (seed: 5 -> 6)" in text

@@ -13,7 +13,7 @@ from rich.console import Console
 
 import agents
 import dialgym
-from dialgym.cli.benchmark import default_policies, newest_run, parse_policies
+from dialgym.cli.benchmark import default_policies, newest_run, parse_policies, suites
 from dialgym.cli.common import (
     algorithm_names,
     complete_ids,
@@ -21,7 +21,7 @@ from dialgym.cli.common import (
     numbers,
     settings,
 )
-from dialgym.registry import entries, entry_of, list_ids, suites
+from dialgym.registry import entries, entry_of, list_ids
 from tests.support.commands import fail, run, succeed
 from tests.support.players import SMALL
 

@@ -96,7 +96,7 @@ def run(tmp_path):
     folder.mkdir()
     header = "timesteps,seconds,episodes,mean_return,success\n"
     (folder / "learning_curve.csv").write_text(header + rows)
-    (folder / "config.yml").write_text(f"{SMALL}:\n  n_envs: 8\n")
+    (folder / "config.yml").write_text(f"env_id: {SMALL}\nn_envs: 8\n")
     return folder
 
 

@@ -8,8 +8,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import numpy as np
 import pytest
 
-from dialgym.io.archives import parts_of
-from dialgym.io.bounds import BOUNDS
+from dialgym.io.archives import BOUNDS, parts_of
 from dialgym.io.tables import read_rows
 
 

@@ -3,8 +3,6 @@
 import errno
 import os
 import stat
-import subprocess
-import sys
 
 import pytest
 
@@ -12,7 +10,6 @@ from dialgym.io.files import (
     check_writable,
     files_in,
     read_json,
-    remove_leftovers,
     write_atomically,
     write_folder_atomically,
     write_text,
@@ -118,27 +115,6 @@ def test_content_and_name_are_synced_before_it_returns(tmp_path, monkeypatch):
     events.clear()
     write_folder_atomically(tmp_path / "folder", lambda part: (part / "a").write_text("x"))
     assert events == ["file", "folder", "move", "folder"]
-
-
-# What killed writers leave
-
-
-def test_leftovers_of_the_dead_are_removed_and_files_of_the_living_stay(tmp_path):
-    living = []
-    path = tmp_path / "shard.parquet"
-    write_atomically(path, lambda part: living.append(part) or part.write_text("x"))
-    living[0].write_text("half")
-    child = subprocess.Popen([sys.executable, "-c", ""])
-    child.wait()
-    dead = living[0].with_name(living[0].name.replace(f"-{os.getpid()}-", f"-{child.pid}-"))
-    older = tmp_path / ".shard-0a1b2c3d.parquet"
-    hosts = ("00000000", "11111111")
-    elsewhere = [tmp_path / f".shard-{host}-1-0a1b2c3d.parquet" for host in hosts]
-    for file in (dead, older, *elsewhere):
-        file.write_text("half")
-    os.utime(elsewhere[1], (1, 1))
-    remove_leftovers(tmp_path, "shard*.parquet")
-    assert set(tmp_path.iterdir()) == {path, living[0], elsewhere[0]}
 
 
 # JSON

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from dialgym.rewards import Reply, make_rewards
+from dialgym.rewards.compose import reward_rows
 from dialgym.rewards.degenerate import is_degenerate
-from dialgym.rewards.table import reward_rows
 from tests.support.reward_pairs import real_turns
 
 PARENT = "Would you like to come to the cinema with us tonight?"
@@ -52,11 +52,12 @@ def hacked(hack, text, parent):
 
 
 @pytest.mark.parametrize("name", sorted(set(reward_rows()) - NEEDS_A_MODEL))
-def test_no_reward_prefers_a_hack(name, data):
+@pytest.mark.parametrize("count", [120, pytest.param(400, marks=pytest.mark.slow)])
+def test_no_reward_prefers_a_hack(name, count, data):
     """People's replies to the parents of real dialogues against the same hacks everywhere."""
     turns = [reply for reply, _ in real_turns(data, "test") if reply.context]
-    people = [reply._replace(references=(reply.text,)) for reply in turns[:400]]
-    examples = real_turns(data, "train")[:2000]
+    people = [reply._replace(references=(reply.text,)) for reply in turns[:count]]
+    examples = real_turns(data, "train")[: 5 * count]
     weight = -1.0 if name == "repetition" else 1.0
     rewards = make_rewards({name: weight}, lambda: examples)
     liked = rewards.score(people)[name].mean()

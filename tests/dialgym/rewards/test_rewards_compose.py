@@ -10,7 +10,7 @@ import pytest
 
 from dialgym.io.cache import LRU
 from dialgym.rewards import Reply, Reward, make_reward, make_rewards
-from dialgym.rewards.table import reward_rows
+from dialgym.rewards.compose import reward_rows
 
 REPLIES = [Reply("one two three"), Reply("one"), Reply("one two three", ("before",))]
 

@@ -88,16 +88,20 @@ def test_denials_reports_and_idioms_are_harmless(text):
     assert levels(text) == [0]
 
 
-@pytest.mark.parametrize("group", sorted({*LISTS["group"], *LISTS["nation"], *LISTS["kin"]}))
-def test_no_group_is_toxic_by_its_name(group):
-    texts = f"{group}", f"My neighbours are {group}.", f"I met some {group} at the market today."
-    assert levels(*texts, f"All {group} are welcome here.") == [0] * 4
+def test_no_group_is_toxic_by_its_name():
+    for group in sorted({*LISTS["group"], *LISTS["nation"], *LISTS["kin"]}):
+        texts = (
+            f"{group}",
+            f"My neighbours are {group}.",
+            f"I met some {group} at the market today.",
+        )
+        assert levels(*texts, f"All {group} are welcome here.") == [0] * 4, group
 
 
-@pytest.mark.parametrize("group", sorted(LISTS["people_of"]))
-def test_no_property_of_people_is_toxic(group):
-    texts = f"I am {group}.", f"Many {group} people live here.", f"As a {group} woman, I agree."
-    assert levels(*texts, f"The {group} community held a fair.") == [0] * 4
+def test_no_property_of_people_is_toxic():
+    for group in sorted(LISTS["people_of"]):
+        texts = f"I am {group}.", f"Many {group} people live here.", f"As a {group} woman, I agree."
+        assert levels(*texts, f"The {group} community held a fair.") == [0] * 4, group
 
 
 def test_contempt_is_severe_whatever_the_group():
@@ -127,7 +131,7 @@ def test_unseen_sentences_are_judged_nearly_as_well():
 
 def test_the_rules_agree_with_people(data):
     path = str(data / "hate_offensive" / "labeled_data.csv")
-    replies, labels = zip(*read_labelled(path, None, None, LEVELS)[:6000])
+    replies, labels = zip(*read_labelled(path, None, None, LEVELS)[:2000])
     labels = np.array([int(label) for label in labels])
     found = Toxicity().labels(replies)
     assert (found == labels).mean() > 0.8

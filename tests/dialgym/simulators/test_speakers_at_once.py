@@ -207,7 +207,8 @@ def test_rewards_and_the_partner_are_each_asked_once():
     batch = make_batch(task, ROWS, "system", partner)
     assert not isinstance(batch, LoopedBatch)
     rngs = [np.random.default_rng(i) for i in range(ROWS)]
-    over = batch.reset(np.arange(ROWS), rngs, {}).terminated
+    rows = np.arange(ROWS)
+    over = batch.begin(rows, batch.draw(rows, rngs, {}), rngs).terminated
     while (rows := np.flatnonzero(~over)).size:
         before = partner.calls
         outcome = batch.say(rows, np.array(["yes"] * len(rows)), rngs)
@@ -221,7 +222,7 @@ def test_arrays_are_asked_as_states_are():
     task = Wordle(words=40)
     batch, rows = WordleBatch(task, 6), np.arange(6)
     rngs = [np.random.default_rng(i) for i in range(6)]
-    batch.reset(rows, rngs, {})
+    batch.begin(rows, batch.draw(rows, rngs, {}), rngs)
     for guess in ("crane", "zzzzz", "aback"):
         batch.say(rows, np.array([guess] * 6), rngs)
         states = batch.states(rows)

@@ -262,7 +262,7 @@ def test_a_partner_of_ones_own(path):
     task = make(path, start="first", turns=2)
     batch = make_batch(task, 1, "system", Parrot())
     row = np.arange(1)
-    batch.reset(row, [rng()], {"dialogue": 0, "turn": 1})
+    batch.begin(row, batch.draw(row, [rng()], {"dialogue": 0, "turn": 1}), [rng()])
     outcome = batch.say(row, np.array(["Nice."]), [rng()])
     assert outcome.heard_texts.tolist() == ["Nice."]
 

@@ -293,6 +293,7 @@ def test_read_once_per_process_and_again_when_the_file_changes(tmp_path, monkeyp
     assert len(load_splits(path)["train"]) == 2
 
 
+@pytest.mark.slow
 def test_the_real_data(data):
     """All of DailyDialog; the counts are those that its paper and its release give."""
     splits = load_splits(data / "dailydialog_unified" / "data.zip")

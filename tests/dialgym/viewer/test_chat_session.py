@@ -146,7 +146,7 @@ def test_a_saved_model_plays_either_side(tmp_path):
     policy = {"preset": "nano", "n_layer": 1}
     model = agents.SequencePPO("GPTPolicy", env, n_steps=24, policy_kwargs=policy, seed=0)
     agents.save(model, tmp_path / "mine" / "model.zip")
-    (tmp_path / "mine" / "config.yml").write_text(f"{SMALL}: {{}}\n", "utf-8")
+    (tmp_path / "mine" / "config.yml").write_text(f"env_id: {SMALL}\n", "utf-8")
     viewer = open_viewer([str(tmp_path / "mine")], tmp_path / "ratings")
     assert viewer.policies(Query({"env": SMALL}))["runs"] == ["mine"]
     assert viewer.policies(Query({"env": "TwentyQuestions-v0"}))["runs"] == []

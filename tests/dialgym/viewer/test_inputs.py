@@ -37,7 +37,7 @@ def make_run(folder: Path) -> Path:
     (folder / "samples").mkdir(parents=True)
     curve = "timesteps,seconds,episodes,mean_return,success\n100,1,5,-4.5,0.2\n200,2,5,-3.5,0.4\n"
     (folder / "learning_curve.csv").write_text(curve, "utf-8")
-    (folder / "config.yml").write_text(f"{SMALL}:\n  n_envs: 8\n", "utf-8")
+    (folder / "config.yml").write_text(f"env_id: {SMALL}\nn_envs: 8\n", "utf-8")
     (folder / "samples" / "100.txt").write_text(SAMPLES, "utf-8")
     return folder
 
@@ -78,7 +78,7 @@ def test_a_run_is_shown_as_it_stands(tmp_path):
     assert found["curve"]["steps"] == [100, 200]
     assert set(found["curve"]["references"]) == {"random", "optimal"}
     assert found["samples"] == [100]
-    assert found["config"] == {SMALL: {"n_envs": 8}}
+    assert found["config"] == {"env_id": SMALL, "n_envs": 8}
     with (tmp_path / "one" / "learning_curve.csv").open("a") as file:
         file.write("300,3,5,-2.5,0.6\n")
     with locked(tmp_path / "one"):
@@ -96,14 +96,14 @@ def test_a_run_that_was_killed_is_not_live(tmp_path):
     ended.wait()
     lock = tmp_path / "one" / ".lock"
     lock.write_text(f"process {ended.pid} on {socket.gethostname()}", "utf-8")
-    assert not run.is_live()
+    assert not run.about()["live"]
     lock.write_text(f"process {ended.pid} on another.machine", "utf-8")
-    assert run.is_live()
+    assert run.about()["live"]
 
 
 def test_a_run_that_has_only_begun_is_shown(tmp_path):
     (tmp_path / "new").mkdir()
-    (tmp_path / "new" / "config.yml").write_text("no/such-id-v0: {}\n", "utf-8")
+    (tmp_path / "new" / "config.yml").write_text("env_id: no/such-id-v0\n", "utf-8")
     found = ViewerInputs([str(tmp_path / "new")]).sources[0].content.shown()
     assert (found["env"], found["curve"]["steps"], found["samples"]) == ("", [], [])
 

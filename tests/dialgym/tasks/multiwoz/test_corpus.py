@@ -170,7 +170,7 @@ def test_real_corpora_load_whole(name, count):
     assert len(corpus) == count
     assert not corpus.left_out
     real = {"world": str(DATA / "convlab2")}
-    decisions = dialgym.collect(ID, corpus, 60, env_kwargs=real).acts().decisions
+    decisions = dialgym.collect(ID, corpus, 30, env_kwargs=real).acts().decisions
     acts = decisions.actions.sum(1)
     assert 1.5 < acts.mean() < 3.5
     assert (decisions.actions.astype(bool) & ~decisions.action_masks).sum() < 0.05 * acts.sum()

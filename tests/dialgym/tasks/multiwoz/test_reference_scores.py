@@ -16,7 +16,7 @@ from dialgym.tasks.multiwoz.types import Acts, MultiWOZBelief
 from dialgym.tasks.multiwoz.vectors import Vectoriser
 from tests.support import convlab2
 
-NUMBER = 8000
+NUMBER = 4000
 HEADLINE = ("success", "complete", "inform_precision", "inform_recall", "inform_F1", "book_rate",
             "match_dialogue_mean", "turn_all", "return_after_reset")  # fmt: skip
 BY_CHANCE = {"match_dialogue_mean", "success", "return_after_reset"}
@@ -117,7 +117,7 @@ class RandomSystem:
 
 def test_random_system():
     rules = Rules(convlab2.world(), Settings(fidelity="convlab2", reward="convlab2"))
-    found, _ = scores(rules, 1500, RandomSystem(rules))
+    found, _ = scores(rules, 800, RandomSystem(rules))
     reference = convlab2.summary()["random_vs_agenda"]["all"]
     for name in HEADLINE:
         low, high = reference[name]["ci95"]

@@ -40,7 +40,7 @@ def play(task, seed, system="rule", user="agenda", options=None):
     ],
 )
 def test_the_task_keeps_its_promises(settings):
-    check_task(MultiWOZ(**settings), episodes=4)
+    check_task(MultiWOZ(**settings), episodes=2)
 
 
 @pytest.mark.parametrize("language", ["acts", "words"])

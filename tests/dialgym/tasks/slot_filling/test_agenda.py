@@ -11,42 +11,122 @@ from dialgym.tasks.slot_filling.user.grounding import fits
 from dialgym.tasks.slot_filling.user.reactions import REACTIONS
 from dialgym.tasks.slot_filling.user.state import STANDARD, UNFRIENDLY, SlotUserBehaviour
 from dialgym.tasks.slot_filling.user.user import SlotFillingUser
-from tests.support.slot_talk import DATABASE, NEVER, Talk
+from tests.support.slot_talk import DATABASE, NEVER, Talk, check_answers
 
 OFFER = 'inform(name="venue 0",food="thai",area="north")'
 NOTHING = 'inform(name="none",food="thai",area="north")'
+TYPE, THAI, NORTH = 'inform(type="restaurant")', 'inform(food="thai")', 'inform(area="north")'
+RIGHT, WRONG = 'confirm(food="thai")', 'confirm(food="greek")'
+DONTCARE = {"constraints": [("food", "dontcare")], "omit_slot": 1}
+FOOD_LAST = {"constraints": [("area", "north"), ("food", "thai")]}
+GOAL = [("food", "thai"), ("area", "north")]
+WITHOUT_PARKING = [*GOAL, ("parking", "dontcare")]
+
+ANSWERS = {
+    # agenda and answer
+    "it opens with the type and then tells its constraints": (
+        {}, None, [("hello()", TYPE), ("reqmore()", THAI), ("reqmore()", NORTH)], {}),
+    "it may greet and say all at once": (
+        {"greet": 1, "combine_informs": 1}, None,
+        [("hello()", 'hello(type="restaurant",food="thai",area="north")')], {}),
+    "it tells nothing twice": (
+        {}, ["bye()", THAI, RIGHT, THAI], [("hello()", THAI)], {"agenda": ["bye()"]}),
+    "it leaves when there is nothing more to say": ({}, [], [("hello()", "bye()")], {}),
+    "a bye is answered by a bye": ({}, None, [("hello()", None), ("bye()", "bye()")], {}),
+    "the same items in another order are a repetition": (
+        {}, None, [('inform(name="venue 0",food="thai")', None),
+                   ('inform(food="thai",name="venue 0")', None)], {"patience": 3}),
+    "what it does not understand costs patience and it says it again": (
+        {}, None, [("hello()", None), ("null()", TYPE)], {"patience": 3}),
+    "to be asked for it again costs none": (
+        {}, None, [("hello()", None), ("null()", TYPE), ("repeat()", TYPE)], {"patience": 3}),
+    # request
+    "a request is answered from the agenda first": (
+        {}, None, [("hello()", None), ("request(area)", NORTH)], {"agenda": ["bye()", THAI]}),
+    "then from the goal": ({}, ["bye()"], [("request(area)", NORTH)], {}),
+    "what does not matter to the goal is dontcare": (
+        {}, None, [("hello()", None), ("request(parking)", 'inform(parking="dontcare")')],
+        {"goal": WITHOUT_PARKING}),
+    "from now on": (
+        {}, None, [("hello()", None), ("request(parking)", 'inform(parking="dontcare")'),
+                   ('inform(name="none",parking="1")',
+                    {'reqalts(parking="0")', 'reqalts(parking="1")'})], {}),
+    "or another constraint is repeated": (
+        {"repeat_constraint": 1}, None, [("request(parking)", {THAI, NORTH})], {"goal": GOAL}),
+    "or it says dontcare without meaning it": (
+        {"no_preference": 1}, None, [("request(parking)", 'inform(="dontcare")')],
+        {"goal": GOAL}),
+    "dontcare may go without its slot after a request": (
+        DONTCARE, None, [("hello()", None), ("request(food)", 'inform(="dontcare")')], {}),
+    "but not after a confirmation": (
+        DONTCARE, None,
+        [("hello()", None), ('confirm(area="north")', 'negate(area="dontcare")')], {}),
+    "or a selection": (
+        DONTCARE, None,
+        [("hello()", None), ('select(food="thai",food="greek")', 'inform(="dontcare")')], {}),
+    "it does not ask for a name": (
+        {}, ["request(name,phone)"], [("hello()", "inform(phone)")], {}),
+    "a request is answered by one while something is still to be told": (
+        {"requests": ("phone", "addr"), "row": "venue 0"}, None,
+        [("request(area)", 'request(name="venue 0",phone)')], {}),
+    "what only the user asks for cannot be asked of it": (
+        {}, None, [("request(phone)", "negate()")], {}),
+    "the type can be asked for": ({}, ["bye()"], [("request(type)", TYPE)], {}),
+    # confirm and select
+    "what is right is affirmed": ({}, ["bye()"], [(RIGHT, "affirm()")], {}),
+    "a question is not answered by another": (
+        {"confirm_unsaid": 1}, ["bye()"], [(RIGHT, "affirm()")], {}),
+    "an affirm may go with what comes next": (
+        {"combine_affirm": 1}, ["bye()", NORTH], [(RIGHT, 'affirm(area="north")')], {}),
+    "but not with a bye": (
+        {"combine_affirm": 1}, ["bye()"], [(RIGHT, "affirm()")], {"agenda": ["bye()"]}),
+    "what does not matter is affirmed as dontcare": (
+        {}, [], [('confirm(parking="dontcare")', "affirm()")], {}),
+    "and negated as a value": (
+        {}, None, [('confirm(parking="1")', 'negate(parking="dontcare")')], {}),
+    "unless any value is as good": (
+        {"constraints": [("food", "dontcare")]}, [], [(RIGHT, "affirm()")], {}),
+    "what is wrong is corrected": (FOOD_LAST, None, [(WRONG, THAI)], {}),
+    "by negate": (
+        {**FOOD_LAST, "correct_by_negate": 1}, None, [(WRONG, 'negate(food="thai")')], {}),
+    "by deny": (
+        {**FOOD_LAST, "correct_by_deny": 1}, None,
+        [(WRONG, 'deny(food="greek",food="thai")')], {}),
+    "by what the system has not spoken of": (
+        {**FOOD_LAST, "overrule_correction": 1}, None,
+        [(WRONG, {'confirm(area="north")', RIGHT})], {}),
+    "dontcare is not right where something is wanted": (
+        {}, None, [('confirm(food="dontcare")', THAI)], {}),
+    "of two values it selects the right one": (
+        {}, ["bye()"], [('select(food="greek",food="thai")', THAI),
+                        ('select(parking="0",parking="1")', 'inform(parking="dontcare")')],
+        {"goal": WITHOUT_PARKING}),
+    # reqmore
+    "reqmore waits for the agenda": (
+        {"affirm_with_agenda": 1}, ["bye()", NORTH], [("reqmore()", 'affirm(area="north")')], {}),
+    "reqmore is not answered by a yes before anything was said": (
+        {"affirm_with_agenda": 1}, None, [("reqmore()", TYPE)], {}),
+    "reqmore when all is done may be negated": (
+        {"requests": (), "no_more": 1, "row": "venue 0"}, ["bye()"],
+        [("reqmore()", "negate()")], {}),
+    "or it leaves": (
+        {"requests": (), "no_more": 0, "row": "venue 0"}, ["bye()"], [("reqmore()", "bye()")], {}),
+    "reqmore brings open requests": (
+        {"requests": ("phone", "addr"), "row": "venue 0"}, ["bye()"],
+        [("reqmore()", "request(addr)")], {}),
+    "reqmore before an offer may be affirmed": (
+        {"constraints": [("food", "thai"), ("area", "dontcare")], "yes_more": 1}, ["bye()"],
+        [("reqmore()", "affirm()")], {}),
+    "or it tells again what it wants": (
+        {"constraints": [("food", "thai"), ("area", "dontcare")], "yes_more": 0}, ["bye()"],
+        [("reqmore()", 'inform(type="restaurant",food="thai")')], {}),
+}  # fmt: skip
+"""By rule: the user, its agenda, its answers to acts of the system, and its mind after them."""
 
 
-# agenda and answer
-
-
-def test_it_opens_with_the_type_and_then_tells_its_constraints():
-    talk = Talk()
-    assert talk.reply("hello()") == 'inform(type="restaurant")'
-    assert talk.reply("reqmore()") == 'inform(food="thai")'
-    assert talk.reply("reqmore()") == 'inform(area="north")'
-
-
-def test_it_may_greet_and_say_all_at_once():
-    talk = Talk(greet=1, combine_informs=1)
-    assert talk.reply("hello()") == 'hello(type="restaurant",food="thai",area="north")'
-
-
-def test_it_tells_nothing_twice():
-    talk = Talk().agenda(
-        "bye()", 'inform(food="thai")', 'confirm(food="thai")', 'inform(food="thai")'
-    )
-    assert talk.reply("hello()") == 'inform(food="thai")'
-    assert talk.me.agenda == [parse_act("bye()")]
-
-
-def test_it_leaves_when_there_is_nothing_more_to_say():
-    talk = Talk().agenda()
-    assert talk.reply("hello()") == "bye()"
-
-
-def test_a_bye_is_answered_by_a_bye():
-    assert Talk().reply("hello()", "bye()") == "bye()"
+@pytest.mark.parametrize("rule", ANSWERS)
+def test_what_it_says(rule):
+    check_answers(*ANSWERS[rule])
 
 
 @pytest.mark.parametrize("patience", [2, 4])
@@ -57,94 +137,6 @@ def test_patience_goes_with_each_repeated_act_and_is_not_restored(patience):
         assert talk.reply("request(food)") == 'inform(food="thai")'
     assert talk.me.patience == 1
     assert talk.reply("request(food)") == "bye()"
-
-
-def test_the_same_items_in_another_order_are_a_repetition():
-    talk = Talk()
-    talk.reply('inform(name="venue 0",food="thai")', 'inform(food="thai",name="venue 0")')
-    assert talk.me.patience == 3
-
-
-def test_what_it_does_not_understand_costs_patience_and_it_says_it_again():
-    talk = Talk()
-    assert talk.reply("hello()", "null()") == 'inform(type="restaurant")'
-    assert talk.me.patience == 3
-    assert talk.reply("repeat()") == 'inform(type="restaurant")'
-    assert talk.me.patience == 3
-
-
-# request
-
-
-def test_a_request_is_answered_from_the_agenda_first():
-    talk = Talk()
-    assert talk.reply("hello()", "request(area)") == 'inform(area="north")'
-    assert [act.items[0].slot for act in talk.me.agenda if act.items] == ["food"]
-
-
-def test_then_from_the_goal():
-    assert Talk().agenda("bye()").reply("request(area)") == 'inform(area="north")'
-
-
-def test_what_does_not_matter_to_the_goal_is_dontcare_from_now_on():
-    talk = Talk()
-    assert talk.reply("hello()", "request(parking)") == 'inform(parking="dontcare")'
-    assert talk.goal[-1] == ("parking", "dontcare")
-    answer = talk.reply('inform(name="none",parking="1")')  # dontcare it has been
-    assert answer in ('reqalts(parking="0")', 'reqalts(parking="1")')
-
-
-def test_or_another_constraint_is_repeated():
-    talk = Talk(repeat_constraint=1)
-    assert talk.reply("request(parking)") in ('inform(food="thai")', 'inform(area="north")')
-    assert len(talk.goal) == 2
-
-
-def test_or_it_says_dontcare_without_meaning_it():
-    talk = Talk(no_preference=1)
-    assert talk.reply("request(parking)") == 'inform(="dontcare")'
-    assert len(talk.goal) == 2
-
-
-def test_dontcare_may_go_without_its_slot_after_a_request():
-    talk = Talk([("food", "dontcare")], omit_slot=1)
-    assert talk.reply("hello()", "request(food)") == 'inform(="dontcare")'
-    other = Talk([("food", "dontcare")], omit_slot=1)
-    assert other.reply("hello()", 'confirm(area="north")') != 'inform(="dontcare")'
-
-
-def test_or_a_selection():
-    talk = Talk([("food", "dontcare")], omit_slot=1)
-    assert talk.reply("hello()", 'select(food="thai",food="greek")') == 'inform(="dontcare")'
-
-
-def test_it_does_not_ask_for_a_name():
-    assert Talk().agenda("request(name,phone)").reply("hello()") == "inform(phone)"
-
-
-def test_a_request_is_answered_by_one_while_something_is_still_to_be_told():
-    talk = Talk(requests=("phone", "addr"))
-    talk.me.requests.update(name="venue 0")
-    assert talk.reply("request(area)") == 'request(name="venue 0",phone)'
-
-
-def test_what_only_the_user_asks_for_cannot_be_asked_of_it():
-    assert Talk().reply("request(phone)") == "negate()"
-
-
-def test_the_type_can_be_asked_for():
-    assert Talk().agenda("bye()").reply("request(type)") == 'inform(type="restaurant")'
-
-
-# confirm and select
-
-
-def test_what_is_right_is_affirmed():
-    assert Talk().agenda("bye()").reply('confirm(food="thai")') == "affirm()"
-
-
-def test_a_question_is_not_answered_by_another():
-    assert Talk(confirm_unsaid=1).agenda("bye()").reply('confirm(food="thai")') == "affirm()"
 
 
 def test_a_misunderstanding_makes_answers_void():
@@ -178,41 +170,6 @@ def test_what_is_said_fits_a_constraint_if_it_is_as_special(constraint, said, go
     assert fits(one, other) is good
 
 
-def test_an_affirm_may_go_with_what_comes_next():
-    talk = Talk(combine_affirm=1).agenda("bye()", 'inform(area="north")')
-    assert talk.reply('confirm(food="thai")') == 'affirm(area="north")'
-    talk = Talk(combine_affirm=1).agenda("bye()")
-    assert talk.reply('confirm(food="thai")') == "affirm()"
-    assert talk.me.agenda == [parse_act("bye()")]
-
-
-def test_what_does_not_matter_is_negated():
-    assert Talk().agenda().reply('confirm(parking="dontcare")') == "affirm()"
-    assert Talk().reply('confirm(parking="1")') == 'negate(parking="dontcare")'
-    assert Talk([("food", "dontcare")]).agenda().reply('confirm(food="thai")') == "affirm()"
-
-
-@pytest.mark.parametrize(
-    ("chances", "answer"),
-    [
-        ({}, 'inform(food="thai")'),
-        ({"correct_by_negate": 1}, 'negate(food="thai")'),
-        ({"correct_by_deny": 1}, 'deny(food="greek",food="thai")'),
-        ({"overrule_correction": 1}, 'confirm(area="north")'),
-    ],
-)
-def test_what_is_wrong_is_corrected(chances, answer):
-    talk = Talk([("area", "north"), ("food", "thai")], **chances)
-    if "overrule_correction" in chances:  # what the system has not spoken of, food among it
-        assert talk.reply('confirm(food="greek")') in (answer, 'confirm(food="thai")')
-    else:
-        assert talk.reply('confirm(food="greek")') == answer
-
-
-def test_dontcare_is_not_right_where_something_is_wanted():
-    assert Talk().reply('confirm(food="dontcare")') == 'inform(food="thai")'
-
-
 def test_it_hangs_up_the_sooner_the_less_patience_is_left():
     left = dict.fromkeys((1, 2, 3), 0)
     for patience in left:
@@ -226,50 +183,8 @@ def test_it_hangs_up_the_sooner_the_less_patience_is_left():
     assert all(Talk(seed=s).reply('confirm(food="greek")') != "bye()" for s in range(50))
 
 
-def test_of_two_values_it_selects_the_right_one():
-    talk = Talk().agenda("bye()")
-    assert talk.reply('select(food="greek",food="thai")') == 'inform(food="thai")'
-    assert talk.reply('select(parking="0",parking="1")') == 'inform(parking="dontcare")'
-    assert talk.goal[-1] == ("parking", "dontcare")
-
-
-# reqmore
-
-
-def test_reqmore_waits_for_the_agenda():
-    talk = Talk(affirm_with_agenda=1).agenda("bye()", 'inform(area="north")')
-    assert talk.reply("reqmore()") == 'affirm(area="north")'
-
-
-def test_reqmore_is_not_answered_by_a_yes_before_anything_was_said():
-    assert Talk(affirm_with_agenda=1).reply("reqmore()") == 'inform(type="restaurant")'
-
-
-@pytest.mark.parametrize(("chance", "answer"), [(1, "negate()"), (0, "bye()")])
-def test_reqmore_when_all_is_done(chance, answer):
-    talk = Talk(requests=(), no_more=chance).agenda("bye()")
-    talk.me.requests["name"] = "venue 0"
-    assert talk.reply("reqmore()") == answer
-
-
-def test_reqmore_brings_open_requests():
-    talk = Talk(requests=("phone", "addr")).agenda("bye()")
-    talk.me.requests["name"] = "venue 0"
-    assert talk.reply("reqmore()") == "request(addr)"
-
-
-@pytest.mark.parametrize(
-    ("chance", "answer"),
-    [(1, "affirm()"), (0, 'inform(type="restaurant",food="thai")')],
-)
-def test_reqmore_before_an_offer(chance, answer):
-    talk = Talk([("food", "thai"), ("area", "dontcare")], yes_more=chance).agenda("bye()")
-    assert talk.reply("reqmore()") == answer
-
-
 def test_it_leaves_rather_than_answer_once_it_has_all_and_nothing_to_say():
-    talk = Talk(requests=()).agenda()
-    talk.me.requests["name"] = "venue 0"
+    talk = Talk(requests=(), row="venue 0").agenda()
     answers = []
     for _ in range(300):
         talk.agenda()
@@ -277,12 +192,8 @@ def test_it_leaves_rather_than_answer_once_it_has_all_and_nothing_to_say():
         answers.append(talk.reply("hello()", "request(food)") == "bye()")
     assert np.mean(answers) == pytest.approx(0.85, abs=0.07)
     for seed in range(20):
-        talk = Talk(requests=(), no_more=1, seed=seed).agenda()
-        talk.me.requests["name"] = "venue 0"
+        talk = Talk(requests=(), no_more=1, seed=seed, row="venue 0").agenda()
         assert talk.reply("reqmore()") == "negate()"
-
-
-# all together
 
 
 def test_every_chance_is_drawn_from_its_range():

@@ -3,90 +3,102 @@
 import pytest
 
 from dialgym.language.acts import parse_act
-from tests.support.slot_talk import Talk
+from tests.support.slot_talk import Talk, check_answers
 
 OFFER = 'inform(name="venue 0",food="thai",area="north")'
 NOTHING = 'inform(name="none",food="thai",area="north")'
+OTHER = OFFER.replace("venue 0", "venue 3")
+PARKING = 'inform(parking="1")'
+TWO = {"requests": ("phone", "addr")}
+NORTH = {"constraints": [("area", "north")]}
+GOAL = [("food", "thai"), ("area", "north")]
+
+ANSWERS = {
+    "an offer is accepted and asked about": (
+        TWO, ["bye()"], [(OFFER, "request(phone)")],
+        {"goal": [*GOAL, ("name", "venue 0")],
+         "requests": {"name": "venue 0", "phone": None, "addr": None}}),
+    "until all is told": (
+        TWO, ["bye()"], [(OFFER, "request(phone)"),
+                         ('inform(name="venue 0",phone="1")', "request(addr)"),
+                         ('inform(name="venue 0",addr="x")', "bye()")], {}),
+    "it may ask for all at once": (
+        {**TWO, "request_more": 1}, ["bye()"], [(OFFER, "request(phone,addr)")], {}),
+    "and by name": (
+        {"name_in_request": 1}, ["bye()"], [(OFFER, 'request(phone,name="venue 0")')], {}),
+    "it may thank first": ({"thank": 1}, ["bye()"], [(OFFER, "thankyou()")], {}),
+    "or acknowledge": ({"acknowledge": 1}, ["bye()"], [(OFFER, "ack()")], {}),
+    "it may go on with its agenda first": (
+        {"agenda_first": 1}, ["bye()", PARKING], [(OFFER, PARKING)], {}),
+    "where there is something on it": (
+        {"agenda_first": 1}, ["bye()"], [(OFFER, "request(phone)")], {}),
+    "what is left on the agenda may become a question": (
+        {"confirm_informs": 1, "agenda_first": 1}, ["bye()", PARKING],
+        [(OFFER, 'confirm(parking="1")')], {}),
+    "but not what does not matter": (
+        {"confirm_informs": 1, "agenda_first": 1}, ["bye()", 'inform(parking="dontcare")'],
+        [(OFFER, 'inform(parking="dontcare")')], {}),
+    "an offer that misses the goal is corrected and its answers are void": (
+        {}, ["bye()"], [('inform(name="venue 2",food="greek",phone="1")', 'inform(food="thai")')],
+        {"requests": {"name": None, "phone": None}}),
+    "what is told of another row than the one agreed on is corrected": (
+        {}, ["bye()"], [(OFFER, None), ('inform(name="venue 1",phone="1")',
+                                        'inform(name="venue 0")')], {}),
+    "it may confirm what the offer left out": (
+        {"confirm_unsaid": 1}, ["bye()"],
+        [('inform(name="venue 0",food="thai")', 'confirm(area="north")')],
+        {"requests": {"name": "venue 0", "phone": None, "food": "thai"}}),
+    "at the first offer it may want another": (
+        {"alternative": 1}, None, [(OFFER, "reqalts()")], {"goal": [*GOAL, ("name", "!venue 0")]}),
+    "or change its goal without telling, and ask about that later": (
+        {**NORTH, "alternative_goal": 1}, None, [(OFFER, "reqalts()")],
+        {"goal": [("area", "south")], "requests": {"name": None, "phone": None, "area": None}}),
+    "or relax it without telling": (
+        {**NORTH, "alternative_goal": 1, "relax": 1}, None, [(OFFER, "reqalts()")],
+        {"goal": [("area", "dontcare"), ("name", "!venue 0")]}),
+    "a value is not wanted twice": (
+        NORTH, None, [('inform(name="none",area="north")', 'reqalts(area="south")'),
+                      ('inform(name="none",area="south")', 'reqalts(area="dontcare")')], {}),
+    "of a slot that it did not think of it wants no value": (
+        NORTH, None, [('inform(name="none",parking="1")', 'reqalts(parking="dontcare")')], {}),
+    "nothing for what it did not want is corrected": (
+        {}, None, [('inform(name="none",food="greek")', 'inform(food="thai")')], {}),
+}  # fmt: skip
+"""By rule: the user, its agenda, its answers to acts of the system, and its mind after them."""
 
 
-def test_an_offer_is_accepted_and_asked_about():
-    talk = Talk(requests=("phone", "addr")).agenda("bye()")
-    assert talk.reply(OFFER) == "request(phone)"
-    assert talk.goal[-1] == ("name", "venue 0")
-    assert talk.me.requests == {"name": "venue 0", "phone": None, "addr": None}
-    assert talk.reply('inform(name="venue 0",phone="1")') == "request(addr)"
-    assert talk.reply('inform(name="venue 0",addr="x")') == "bye()"
+@pytest.mark.parametrize("rule", ANSWERS)
+def test_what_it_says_to_an_offer(rule):
+    check_answers(*ANSWERS[rule])
 
 
-def test_it_may_ask_for_all_at_once_and_by_name():
-    talk = Talk(requests=("phone", "addr"), request_more=1).agenda("bye()")
-    assert talk.reply(OFFER) == "request(phone,addr)"
-    talk = Talk(name_in_request=1).agenda("bye()")
-    assert talk.reply(OFFER) == 'request(phone,name="venue 0")'
-
-
-@pytest.mark.parametrize(("chance", "act"), [("thank", "thankyou()"), ("acknowledge", "ack()")])
-def test_it_may_thank_first(chance, act):
-    talk = Talk(**{chance: 1}).agenda("bye()")
-    assert talk.reply(OFFER) == act
-
-
-def test_it_may_go_on_with_its_agenda_first():
-    talk = Talk(agenda_first=1).agenda("bye()", 'inform(parking="1")')
-    assert talk.reply(OFFER) == 'inform(parking="1")'
-    assert Talk(agenda_first=1).agenda("bye()").reply(OFFER) == "request(phone)"
-
-
-def test_what_is_left_on_the_agenda_may_become_a_question():
-    talk = Talk(confirm_informs=1, agenda_first=1).agenda("bye()", 'inform(parking="1")')
-    assert talk.reply(OFFER) == 'confirm(parking="1")'
-    talk = Talk(confirm_informs=1, agenda_first=1).agenda("bye()", 'inform(parking="dontcare")')
-    assert talk.reply(OFFER) == 'inform(parking="dontcare")'
-
-
-def test_another_row_begins_the_requests_anew():
+def test_another_row_begins_the_requests_again():
     talk = Talk().agenda("bye()")
     talk.reply(OFFER, 'inform(name="venue 0",phone="1")')
     talk.agenda("bye()").reply('inform(name="venue 2",food="thai",area="north")')
     assert talk.me.requests == {"name": "venue 2", "phone": None}
 
 
-def test_an_offer_that_misses_the_goal_is_corrected_and_its_answers_are_void():
-    talk = Talk().agenda("bye()")
-    assert talk.reply('inform(name="venue 2",food="greek",phone="1")') == 'inform(food="thai")'
-    assert talk.me.requests == {"name": None, "phone": None}
-
-
-def test_what_is_told_of_another_row_than_the_one_agreed_on_is_corrected():
-    talk = Talk().agenda("bye()")
+@pytest.mark.parametrize(("offer", "answer"), [(OTHER, "request(phone)"), (OFFER, "reqalts()")])
+def test_it_takes_the_next_row_but_not_the_one_that_it_did_not_want(offer, answer):
+    talk = Talk(alternative=1)
     talk.reply(OFFER)
-    assert talk.reply('inform(name="venue 1",phone="1")') == 'inform(name="venue 0")'
+    assert talk.agenda("bye()").reply(offer) == answer
+    assert (("name", "venue 3") in talk.goal) == (offer == OTHER)
+
+
+def test_with_its_goal_it_gives_up_the_row_that_it_had():
+    talk = Talk(relax=1).agenda("bye()")
+    talk.reply(OFFER)
+    assert ("name", "venue 0") in talk.goal
+    talk.reply(NOTHING)
+    assert "name" not in dict(talk.goal)
 
 
 def test_it_may_ask_about_the_row_that_it_does_not_want():
     talk = Talk(overrule_correction=1)
     talk.goal = [("name", "!venue 0")]
     assert talk.reply(OFFER) == 'confirm(name="venue 0")'
-
-
-def test_it_may_confirm_what_the_offer_left_out():
-    talk = Talk(confirm_unsaid=1).agenda("bye()")
-    assert talk.reply('inform(name="venue 0",food="thai")') == 'confirm(area="north")'
-    assert talk.me.requests == {"name": "venue 0", "phone": None, "food": "thai"}
-
-
-def test_at_the_first_offer_it_may_want_another():
-    talk = Talk(alternative=1)
-    assert talk.reply(OFFER) == "reqalts()"
-    assert talk.goal[-1] == ("name", "!venue 0")
-    assert talk.agenda("bye()").reply(OFFER.replace("venue 0", "venue 3")) == "request(phone)"
-    assert ("name", "venue 3") in talk.goal
-
-
-def test_it_does_not_take_the_row_that_it_did_not_want():
-    talk = Talk(alternative=1)
-    talk.reply(OFFER)
-    assert talk.agenda("bye()").reply(OFFER) == "reqalts()"
 
 
 @pytest.mark.parametrize(
@@ -102,16 +114,6 @@ def test_or_change_its_goal_and_tell(chances, answers):
     assert heard == answers
 
 
-def test_or_change_it_without_telling():
-    talk = Talk([("area", "north")], alternative_goal=1)
-    assert talk.reply(OFFER) == "reqalts()"
-    assert talk.goal == [("area", "south")]
-    assert talk.me.requests["area"] is None  # to be asked about later
-    talk = Talk([("area", "north")], alternative_goal=1, relax=1)
-    assert talk.reply(OFFER) == "reqalts()"
-    assert talk.goal == [("area", "dontcare"), ("name", "!venue 0")]
-
-
 def test_where_there_is_nothing_it_relaxes_what_the_system_spoke_of():
     for seed in range(20):
         talk = Talk(seed=seed, relax=1)
@@ -120,33 +122,10 @@ def test_where_there_is_nothing_it_relaxes_what_the_system_spoke_of():
         assert talk.me.told_none
 
 
-def test_with_its_goal_it_gives_up_the_row_that_it_had():
-    talk = Talk(relax=1).agenda("bye()")
-    talk.reply(OFFER)
-    assert ("name", "venue 0") in talk.goal
-    talk.reply(NOTHING)
-    assert [slot for slot, _ in talk.goal if slot == "name"] == []
-
-
-def test_a_value_is_not_wanted_twice():
-    talk = Talk([("area", "north")])
-    assert talk.reply('inform(name="none",area="north")') == 'reqalts(area="south")'
-    assert talk.reply('inform(name="none",area="south")') == 'reqalts(area="dontcare")'
-
-
-def test_of_a_slot_that_it_did_not_think_of_it_wants_no_value():
-    talk = Talk([("area", "north")])
-    assert talk.reply('inform(name="none",parking="1")') == 'reqalts(parking="dontcare")'
-
-
 def test_nothing_at_all_is_no_news_about_its_goal():
     talk = Talk(relax=1)
     assert talk.reply('inform(name="none")').startswith("reqalts(")
     assert not talk.me.told_none
-
-
-def test_nothing_for_what_it_did_not_want_is_corrected():
-    assert Talk().reply('inform(name="none",food="greek")') == 'inform(food="thai")'
 
 
 @pytest.mark.parametrize(("chance", "answer"), [(1, "bye()"), (0, 'inform(type="restaurant")')])

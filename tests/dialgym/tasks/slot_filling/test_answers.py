@@ -91,12 +91,15 @@ def namesakes(folder):
 @pytest.mark.parametrize("env", [1, 6])
 @pytest.mark.parametrize("domain", ["SFRestaurants", "Laptops", "namesakes"])
 @pytest.mark.parametrize("random", [0.0, 0.3])
-def test_no_dialogue_is_lost_by_the_answers_of_a_scripted_system(domain, env, random, tmp_path):
+@pytest.mark.parametrize("seeds", [range(70), pytest.param(range(70, 250), marks=pytest.mark.slow)])
+def test_no_dialogue_is_lost_by_the_answers_of_a_scripted_system(
+    domain, env, random, seeds, tmp_path
+):
     """They are read from the rows: the original, which takes any answer, scores it alike."""
     task = SlotFilling(namesakes(tmp_path) if domain == "namesakes" else domain, env)
     speakers = [task.speaker_named(SYSTEM, name) for name in ("handcrafted", "random")]
     found = []
-    for seed in range(250):
+    for seed in seeds:
         rng = np.random.default_rng(seed)
         state = task.initial(rng)
         over = False
@@ -109,4 +112,4 @@ def test_no_dialogue_is_lost_by_the_answers_of_a_scripted_system(domain, env, ra
         found.append(outcome.success)
         any_answer = succeeded(state.user_state, task.domain.database, checked=False)
         assert outcome.success == any_answer, f"seed {seed}: {state.user_state.requests}"
-    assert sum(found) > 100
+    assert sum(found) > 0.4 * len(found)

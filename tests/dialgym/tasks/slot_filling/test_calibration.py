@@ -1,7 +1,5 @@
 """The handcrafted policy on PyDial's own domains scores what it scores in PyDial."""
 
-import importlib
-import subprocess
 import sys
 from argparse import Namespace
 from pathlib import Path
@@ -9,17 +7,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.tables import pydial as PYDIAL
 from dialgym.tasks.slot_filling.domain.domain import load_domain
 
-
-def load_script():
-    return importlib.import_module("benchmarks.tables.pydial")
-
-
-PYDIAL = load_script()
+FAST = {("CamRestaurants", 3), ("SFRestaurants", 5), ("Laptops11", 6)}
+"""What `make test` tries of domains and settings: each domain, and each channel with errors."""
 
 
-@pytest.mark.parametrize(("domain", "env"), PYDIAL.ORIGINAL, ids=str)
+@pytest.mark.parametrize(
+    ("domain", "env"),
+    [pytest.param(*row, marks=() if row in FAST else pytest.mark.slow) for row in PYDIAL.ORIGINAL],
+)
 def test_success_and_return_are_those_of_the_original(domain, env, data, monkeypatch):
     """400 dialogues, of which the interval counts too; the table takes 10 orders of 200."""
     monkeypatch.setenv("DIALGYM_PYDIAL", str(data / "pydial"))
@@ -34,26 +32,19 @@ def test_the_built_in_domains_are_not_taken_for_the_originals(monkeypatch):
         PYDIAL.measured("CamRestaurants", 1, Namespace(episodes=1, orders=1), "pydial")
 
 
-def test_the_script_prints_and_writes_a_table_and_exits_by_it(data, monkeypatch, tmp_path):
+def test_the_script_prints_and_writes_a_table_and_exits_by_it(data, monkeypatch, tmp_path, capsys):
     monkeypatch.setenv("DIALGYM_PYDIAL", str(data / "pydial"))
-    command = [
-        sys.executable,
-        "-m",
-        "benchmarks.tables.pydial",
-        "--episodes",
-        "50",
-        "--orders",
-        "2",
-        "--domains",
-        "CamRestaurants",
-    ]
-    more = ["--envs", "1", "--write", tmp_path / "table.md"]
-    ran = subprocess.run([*command, *more], capture_output=True, text=True, check=False)
-    head, _, line = ran.stdout.splitlines()
+    options = ["--episodes", 50, "--orders", 2, "--domains", "CamRestaurants", "--envs", 1]
+    written = tmp_path / "table.md"
+    monkeypatch.setattr(sys, "argv", ["pydial", *map(str, options), "--write", str(written)])
+    with pytest.raises(SystemExit) as ended:
+        PYDIAL.main()
+    printed = capsys.readouterr().out
+    head, _, line = printed.splitlines()
     assert head == f"| {' | '.join(PYDIAL.HEAD)} |"
     assert line.startswith("| 1 | CamRestaurants | ")
-    assert (ran.returncode == 0) == (line.split(" | ")[6] == "both")
-    assert (tmp_path / "table.md").read_text() == ran.stdout
+    assert (not ended.value.code) == (line.split(" | ")[6] == "both")
+    assert written.read_text() == printed
 
 
 @pytest.mark.parametrize(
@@ -115,11 +106,8 @@ def test_orders_have_the_same_values(data):
 
 
 def test_the_table_in_the_documentation_has_every_setting_and_holds():
-    lines = (
-        (Path(__file__).parents[4] / "docs" / "results" / "slot_filling.md")
-        .read_text()
-        .splitlines()
-    )
+    page = Path(__file__).parents[4] / "docs" / "results" / "slot_filling.md"
+    lines = page.read_text().splitlines()
     assert lines[0] == f"| {' | '.join(PYDIAL.HEAD)} |"
     rows = [line.strip("| ").split(" | ") for line in lines[2:]]
     assert [(row[1], int(row[0])) for row in rows] == list(PYDIAL.ORIGINAL)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialgym.tasks.slot_filling.domain.database import MISSING, first, indices
+from dialgym.tasks.slot_filling.domain.database import MISSING
 from tests.support.slot_domains import constraints, database_of, databases
 
 
@@ -59,14 +59,6 @@ def test_a_value_that_no_row_has():
 def test_an_unknown_slot():
     with pytest.raises(ValueError, match=r"unknown slot 'foood' in the database\. Did you mean"):
         database_of({}).matches({"foood": "thai"})
-
-
-@given(st.sets(st.integers(0, 300)))
-def test_members_of_a_set(rows):
-    found = sum(1 << row for row in rows)
-    assert indices(found) == sorted(rows)
-    if rows:
-        assert first(found) == min(rows)
 
 
 def test_entropy():

@@ -26,7 +26,7 @@ from tests.support.slot_talk import DATABASE
 SAID = parse_act('reqalts(food="thai")')
 """An act that is never taken for null(), so that the rest of a list can be told from the list."""
 ONTOLOGY = DATABASE.ontology
-N = 6000
+N = 3000
 
 
 def lists(rate, statistics, fidelity="correct", said=SAID, n=N):

@@ -90,8 +90,8 @@ def test_a_domain_is_observed_and_rewarded_as_in_its_own_env():
         single = gym.make(id)
         assert env.observation_space(name) == single.observation_space
         assert env.action_space(name) == single.action_space
-        own = evaluate_domains(handcrafted(env), env, 150, seed=3)[name]
-        alone = dialgym.evaluate("handcrafted", id, 150, [3])
+        own = evaluate_domains(handcrafted(env), env, 80, seed=3)[name]
+        alone = dialgym.evaluate("handcrafted", id, 80, [3])
         assert own.mean_return == pytest.approx(alone.mean_return, abs=1.2)
         assert own.success == pytest.approx(alone.success, abs=0.06)
 
@@ -262,19 +262,24 @@ def test_scores_are_of_the_dialogues_in_which_a_domain_was_wanted():
     assert random["all"].success < 0.3
 
 
-def test_what_is_wrong_is_said():
-    with pytest.raises(ValueError, match="expected ids of slot filling"):
-        dialgym.multi_domain_env([CR, "dialgym/Wordle-v0"])
-    with pytest.raises(ValueError, match="expected domains with a name each"):
-        dialgym.multi_domain_env([CR, "dialgym/CamRestaurants-Env3-act-v0"])
-    with pytest.raises(ValueError, match="expected domains with a name each; got \\[\\]"):
-        dialgym.multi_domain_env([])
-    with pytest.raises(ValueError, match="least=3"):
-        dialgym.multi_domain_env([CR, SFR], least=3)
-    with pytest.raises(ValueError, match="'turnz'"):
-        dialgym.multi_domain_env([CR, SFR], turnz=3)
-    env = dialgym.multi_domain_env([CR, SFR])
-    with pytest.raises(ValueError, match="unknown domain 'Moon'"):
-        env.reset(options={"domains": ["Moon"]})
-    with pytest.raises(ValueError, match="at least one"):
-        env.reset(options={"domains": []})
+@pytest.mark.parametrize(
+    ("ids", "settings", "message"),
+    [
+        ([CR, "dialgym/Wordle-v0"], {}, "expected ids of slot filling"),
+        ([CR, CR.replace("Env1", "Env3")], {}, "expected domains with a name each"),
+        ([], {}, r"expected domains with a name each; got \[\]"),
+        ([CR, SFR], {"least": 3}, "least=3"),
+        ([CR, SFR], {"turnz": 3}, "'turnz'"),
+    ],
+)
+def test_what_is_wrong_is_said(ids, settings, message):
+    with pytest.raises(ValueError, match=message):
+        dialgym.multi_domain_env(ids, **settings)
+
+
+@pytest.mark.parametrize(
+    ("domains", "message"), [(["Moon"], "unknown domain 'Moon'"), ([], "at least one")]
+)
+def test_domains_that_are_none_are_refused(domains, message):
+    with pytest.raises(ValueError, match=message):
+        dialgym.multi_domain_env([CR, SFR]).reset(options={"domains": domains})

@@ -1,6 +1,5 @@
 """The picture of success against noise: its figures, its parts, and what is committed of it."""
 
-import importlib
 import re
 import sys
 from pathlib import Path
@@ -8,16 +7,10 @@ from pathlib import Path
 import pytest
 
 import dialgym
+from benchmarks.tables import noise as NOISE
 
 ROOT = Path(__file__).parents[4]
 PNG = b"\x89PNG\r\n"
-
-
-def load_script():
-    return importlib.import_module("benchmarks.tables.noise")
-
-
-NOISE = load_script()
 
 
 @pytest.mark.parametrize(

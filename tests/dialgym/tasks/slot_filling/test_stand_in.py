@@ -201,7 +201,7 @@ def test_tables_of_recipes_mark_it_too(data, monkeypatch):
 
 
 def test_a_learning_curve_has_the_references_of_what_is_played(tmp_path, data, monkeypatch):
-    (tmp_path / "config.yml").write_text(f"{ENV}: {{}}\n")
+    (tmp_path / "config.yml").write_text(f"env_id: {ENV}\n")
     (tmp_path / "learning_curve.csv").write_text("timesteps,mean_return\n10,-3\n")
     row = entry_of(ENV).row
     assert read_curve(tmp_path).references["handcrafted"] == row.builtin_scores["expert"]

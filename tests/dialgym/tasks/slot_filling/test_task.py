@@ -1,8 +1,5 @@
 """Slot filling as a task: its rules, options, facts and errors."""
 
-import pickle
-
-import gymnasium as gym
 import numpy as np
 import pytest
 
@@ -33,17 +30,18 @@ def say(task, state, rng, *texts):
 
 
 @pytest.mark.parametrize(
-    "env", [e if e in (1, 6) else pytest.param(e, marks=pytest.mark.slow) for e in SETTINGS]
+    "env", [e if e == 6 else pytest.param(e, marks=pytest.mark.slow) for e in SETTINGS]
 )
 def test_the_rules_keep_their_word(env):
-    check_task(SlotFilling("Restaurants", env), episodes=10, seed=env)
+    """Those of setting 1 are tried with the registered tasks too."""
+    check_task(SlotFilling("Restaurants", env), episodes=6, seed=env)
 
 
 @pytest.mark.parametrize("settings", [{"env": 3}, {"env": 6, "fidelity": "pydial"}, {"turns": 1}])
 def test_all_views_agree(settings):
     task = SlotFilling("Shops", **settings)
-    check_views(task, episodes=5)
-    check_batch(task, num_envs=2, steps=20)
+    check_views(task, episodes=3)
+    check_batch(task, num_envs=2, steps=16)
 
 
 @pytest.mark.parametrize(
@@ -262,15 +260,6 @@ def test_an_alternative_is_looked_for_where_that_is_chosen(chosen):
     assert state.chosen is None
 
 
-def test_a_fork_goes_on_by_itself():
-    state, rng = talk()
-    kept = state.copy()
-    shown = repr(kept)
-    say(TASK, state, rng, "request(food)", state.planned[0], "bye()")
-    assert repr(kept) == shown
-    assert pickle.loads(pickle.dumps(kept)).heard_by_user == kept.heard_by_user
-
-
 # options and errors
 
 
@@ -332,36 +321,3 @@ def test_bad_options_are_one_clear_error(options, message):
 def test_bad_settings_are_one_clear_error(settings, message):
     with pytest.raises(ValueError, match=message):
         SlotFilling(**settings)
-
-
-# registry
-
-
-def test_a_domain_of_ones_own_loads_by_path(data):
-    path = str(data / "pydial" / "CamHotels")
-    env = gym.make("dialgym/SlotFilling-act-v0", domain=path, env=3)
-    assert env.unwrapped.task.domain.source == path
-    assert env.observation_space.shape == (111,)
-    assert env.action_space.n == 22
-
-
-def test_without_the_files_the_built_in_domain_says_so(monkeypatch, data):
-    monkeypatch.delenv("DIALGYM_PYDIAL", raising=False)
-    assert SlotFilling("CamRestaurants").domain.source == "built-in"
-    monkeypatch.setenv("DIALGYM_PYDIAL", str(data / "pydial"))
-    domain = SlotFilling("CamRestaurants").domain
-    assert (domain.ontology.domain, domain.source) == (
-        "CamRestaurants", str(data / "pydial" / "CamRestaurants"),
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("domain", "belief", "acts"),
-    [("CamRestaurants", 268, 16), ("SFRestaurants", 636, 25), ("Laptops11", 257, 40)],
-)
-def test_belief_and_acts_are_as_long_as_the_originals(domain, belief, acts, data):
-    for name in (domain, str(data / "pydial" / domain)):
-        task = SlotFilling(name)
-        state = task.initial(np.random.default_rng(0))
-        assert task.acts["system"].observe(state).shape == (belief,) == (task.acts["system"].size,)
-        assert len(task.acts["system"].names) == acts

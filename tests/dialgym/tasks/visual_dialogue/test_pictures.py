@@ -29,7 +29,7 @@ def test_a_toy_has_its_colour(material, time):
     for colour in COLOURS:
         for category in CATEGORIES:
             toy = np.asarray(
-                _toy(Thing(category, colour, "large", material, "front", "left"), 180, time)
+                _toy(Thing(category, colour, "large", material, "front", "left"), 90, time)
             )
             seen = toy[toy[..., 3] > 100][:, :3]
             assert nearest(np.median(seen, axis=0)) == colour, category
