@@ -227,6 +227,6 @@ def test_mistakes_are_one_clear_error():
     with pytest.raises(ValueError, match=r"variant of estimation must be one of 'turns'"):
         Estimation(variant="best")
     with pytest.raises(ValueError, match="unknown setting 'hiden' in estimation"):
-        Estimation.of({"hiden": 3})
-    with pytest.raises(ValueError, match="estimation: weight_clip must be above 0, got 0"):
+        GDPL("MlpPolicy", None, estimation={"hiden": 3})
+    with pytest.raises(ValueError, match="estimation: expected weight_clip to be a number above 0"):
         Estimation(weight_clip=0)
