@@ -253,6 +253,28 @@ def test_several_sets_of_dialogues_are_read_as_one(games, tmp_path):
     assert len(model.data) == 50
 
 
+def test_the_dialogues_to_learn_from_are_chosen_by_their_returns(games, tmp_path):
+    stored = dialgym.load_dataset(games)
+    chosen = {"at_least": -4, "top": 0.8, "bottom": 0.5}
+    model = train(
+        ID,
+        "bc",
+        log_dir=tmp_path,
+        data=games,
+        hyperparameters={**TINY, **chosen},
+        **OFFLINE_ARGUMENTS,
+    )
+    expected = stored.at_least(-4).top(0.8).bottom(0.5).tokens()
+    assert 0 < len(model.data) < len(stored)
+    np.testing.assert_array_equal(model.data.tokens, expected.tokens)
+    for wrong, message in {
+        "at_least=3": "expected dialogues with a return of 3 or more",
+        "bottom=2": "bottom: share must be above 0",
+        "at_least=much": "at_least of bc on dialgym/Wordle-20-v0: expected a number, got 'much'",
+    }.items():
+        assert message in fail("train", "bc", ID, "-d", str(games), "-p", wrong)
+
+
 def test_dialogues_where_none_or_others_are_wanted_are_one_clear_error(games, tmp_path):
     assert "data: ilql learns from stored dialogues, got none" in fail("train", "ilql", ID)
     assert "data: ppo learns by playing" in fail("train", "ppo", ID, "--data", str(games))

@@ -23,6 +23,7 @@ from dialgym.experiments.statistics import (
     probability_of_improvement,
     resample_runs,
     seed_estimate,
+    t_interval,
 )
 
 
@@ -74,6 +75,13 @@ def test_intervals_over_environments_and_seeds():
         assert 78 < estimate.low < estimate.high < 82
     one = seed_estimate(np.array([3.0]))
     assert (one.value, one.low, one.high) == (3.0, -np.inf, np.inf)
+
+
+def test_an_interval_of_students_t():
+    low, high = t_interval(np.array([1.0, 2.0, 3.0, 4.0, 5.0]))
+    half = 2.7764451 * np.sqrt(2.5 / 5)  # the 97.5 % quantile with 4 degrees of freedom
+    assert (low, high) == pytest.approx((3 - half, 3 + half))
+    assert t_interval(np.array([1.0])) == (-np.inf, np.inf)
 
 
 def test_a_single_seed_has_no_interval():
