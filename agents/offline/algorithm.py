@@ -39,6 +39,7 @@ from agents.policies.gpt import GPTActorCritic, GPTPolicy
 from agents.storage.models import trained_in
 from agents.updater import Compute
 from dialgym.datasets import ActData, TokenBatch, TokenData
+from dialgym.errors import settings_as
 
 DialogueSample = TokenBatch | ActData
 """Some dialogues of a dataset, as tokens or as beliefs and acts."""
@@ -110,7 +111,7 @@ class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
         self.batch_size = batch_size
         self.gamma = gamma
         self.max_grad_norm = max_grad_norm
-        self.compute = Compute.of(compute)
+        self.compute = settings_as(Compute, "compute", compute)
         self.log_interval = log_interval
         self.token_reward = token_reward
         self.dataset = dataset

@@ -10,7 +10,7 @@ import pytest
 
 import dialgym
 from dialgym.datasets import Dataset, TokenBatch, TokenData, packing, returns_to_go
-from dialgym.language.tokenizers import END, FIRST_TEXT, PAD, TAGS
+from dialgym.language.tokenizers import END, FIRST_TEXT, PAD
 
 WORDLES = ("Wordle-v0", "Wordle-20-v0", "Wordle-ILQL-v0", "Wordle-Adversarial-v0")
 
@@ -73,18 +73,6 @@ def test_the_other_party_as_the_learner(policy: Any):
     assert dataset.lengths.tolist() == [1] * 6
 
 
-def test_the_first_tokens_of_a_game():
-    data = dialgym.collect("Wordle-20-v0", "optimal", 1).tokens()
-    batch, row = data.batch([0]), data
-    word = data.layout.tokenizer.decode(batch.tokens[0, 1:6])
-    assert batch.tokens[0, 0] == TAGS["system"]
-    assert word.isalpha()
-    assert batch.tokens[0, 6] == END
-    assert batch.tokens[0, 7] == TAGS["user"]
-    assert batch.is_action[0, :8].tolist() == [False, *[True] * 6, False]
-    assert row.tokens.dtype == np.int32
-
-
 def test_logged_ids_are_not_encoded_again():
     dataset = dialgym.collect("Wordle-20-v0", Babbler(), 4, num_envs=4)
     logged = [t["tokens"] for row in dataset for t in row["turns"] if t["party"] == "system"]
@@ -124,12 +112,6 @@ def test_returns_to_go(gamma: float):
     np.testing.assert_allclose(batch.return_to_go, slow_returns(batch, gamma), rtol=1e-5)
     again = returns_to_go(batch.reward, batch.is_action, gamma)
     np.testing.assert_array_equal(again, batch.return_to_go)
-
-
-def test_the_return_of_a_dialogue_is_its_first_return_to_go():
-    dataset = dialgym.collect("Wordle-v0", "random-mixture", 20)
-    batch = dataset.tokens().batch(np.arange(20))
-    np.testing.assert_array_equal(batch.return_to_go[:, 1], dataset.returns)
 
 
 def test_any_rows_in_any_order_trimmed_or_not():
