@@ -223,15 +223,6 @@ def test_evaluate_prints_and_writes(tmp_path):
     assert "unknown policy for the system 'x'" in fail("evaluate", "x", SMALL)
 
 
-def test_benchmark_writes_its_folder(tmp_path):
-    out = tmp_path / "out"
-    succeed("benchmark", "--policies", "random,best=optimal", "--ids", SMALL, "-n", "10",
-            "--out", str(out))  # fmt: skip
-    results = json.loads((out / "results.json").read_text())["results"]
-    assert [result["policy"] for result in results] == ["random", "best"]
-    assert (out / "scores.png").is_file()
-
-
 def test_benchmark_of_a_suite():
     assert {"wordle", "slot-filling", "language", "all"} == {*suites()}
     for ids in suites().values():
