@@ -275,6 +275,7 @@ print("whole")
 """
 
 
+@pytest.mark.slow
 def test_forked_children_leave_the_workers_alone():
     run = subprocess.run([sys.executable, "-c", FORKS], capture_output=True, text=True, check=True)
     assert run.stdout == "whole\n"
