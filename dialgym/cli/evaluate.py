@@ -9,7 +9,6 @@ import typer
 from dialgym.cli.benchmark import (
     ROWS,
     RUNS,
-    Envs,
     PanelName,
     default_policies,
     newest_run,
@@ -217,7 +216,10 @@ def add(
         ),
     ],
     name: Annotated[str | None, typer.Option(help="What the table calls it.")] = None,
-    envs: Envs = None,
+    envs: Annotated[
+        str | None,
+        typer.Option(metavar="ID,ID,...", help="Environments of the panel; all by default."),
+    ] = None,
     seeds: Annotated[
         str, typer.Option(metavar="N", help="Of a policy that is not trained: how many, or which.")
     ] = "1",

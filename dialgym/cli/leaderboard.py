@@ -131,8 +131,8 @@ def rankings_of(
     if panel.imported_from is not None:
         if actions is not None and not quiet:
             raise ValueError(
-                f"--actions: panel {panel.name!r} takes over the rows of another command, each "
-                "played as it was trained; leave --actions out"
+                f"--actions: panel {panel.name!r} has tables of tests, each played as it was "
+                "trained; leave --actions out"
             )
         found = _tables_of(panel, results)
         if found or not quiet:
@@ -164,7 +164,7 @@ def costs_of(rankings: list[Any], results: list[Path] | None) -> Any:
 
 
 def _tables_of(panel: Panel, results: list[Path] | None) -> Path | None:
-    """The first folder that is there of those that another command keeps its tables in."""
+    """The first folder that is there of those with the tables of a panel's tests."""
     found = (folder / str(panel.imported_from) for folder in results or [KEPT, ROWS])
     return next((folder for folder in found if folder.is_dir()), None)
 

@@ -33,7 +33,7 @@ def ranking_of_csv(panel: Panel, folder: Path) -> Ranking:
     if not found:
         raise ValueError(
             f"panel {panel.name!r}: expected files such as dqn.csv in {str(folder)!r}, got none. "
-            f"Run `dialgym benchmark {panel.imported_from} --results {folder}`."
+            f"Run `dialgym benchmark {panel.name} --results {folder}`."
         )
     return Ranking.sorted(panel, found, panel.metric)
 

@@ -334,12 +334,11 @@ class DialogueVectorEnv(SpecMixin, gym.vector.VectorEnv):
 
     def _autoreset(self, over: np.ndarray, info: Info) -> tuple[Any, Info]:
         """The observation after a step; rows that are over begin again now or at the next step."""
-        if self.autoreset_mode is not AutoresetMode.SAME_STEP:
+        info, at_once = self._more_info(info), self.autoreset_mode is AutoresetMode.SAME_STEP
+        if not at_once:
             self._over = over
-            return self._observe(), self._more_info(info)
-        if not over.any():
-            return self._observe(), self._more_info(info)
-        info = self._more_info(info)
+        if not at_once or not over.any():
+            return self._observe(), info
         rows = np.flatnonzero(over)
         final = np.full(self.num_envs, None, object)
         for row in rows.tolist():
