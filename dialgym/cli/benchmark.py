@@ -250,16 +250,11 @@ def benchmark_references(
 # Panels
 
 
-def complete_panels() -> list[str]:
-    """Names of panels, for completion."""
-    return list(panels())
-
-
 PanelName = Annotated[
     str,
     typer.Argument(
         metavar="PANEL",
-        autocompletion=complete_panels,
+        autocompletion=lambda: list(panels()),
         help="Its name; wordle@0.1 is wordle with a tenth of the budgets, and has its own rows.",
     ),
 ]

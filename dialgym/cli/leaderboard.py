@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dialgym.cli.benchmark import ROWS, PanelName, complete_panels
+from dialgym.cli.benchmark import ROWS, PanelName
 from dialgym.cli.common import Trust, complain, console, require_agents
 from dialgym.cli.evaluate import add
 from dialgym.errors import one_of
@@ -43,7 +43,9 @@ Actions = Annotated[
 def show(
     panel: Annotated[
         str | None,
-        typer.Argument(metavar="[PANEL]", autocompletion=complete_panels, show_default=False),
+        typer.Argument(
+            metavar="[PANEL]", autocompletion=lambda: list(panels()), show_default=False
+        ),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="All panels.")] = False,
     actions: Actions = None,

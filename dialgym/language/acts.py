@@ -48,9 +48,9 @@ class Act(NamedTuple):
 
 
 NULL = Act("null")
-"""What was not understood."""
+"""The act of a text that was not understood."""
 Hypotheses = Sequence[tuple[Act, float]]
-"""What an act may have been, each with its probability; they sum to 1."""
+"""Readings of an act with their probabilities, which sum to 1."""
 
 
 def act(type: str, *items: tuple[str, str | None], **values: str) -> Act:

@@ -69,7 +69,7 @@ def _joined(text: str, longest: int) -> list[str]:
 
 Blocks = tuple[tuple[Callable[[Reply], list[str]], float], ...]
 BLOCKS: Blocks = ((reply_words, 1.0), (reply_characters, 0.5), (context_words, 0.7))
-"""What a classifier reads of a reply, and how much it weighs."""
+"""Parts of a reply that a classifier reads, and their weights."""
 ABUSE_BLOCKS: Blocks = (*BLOCKS, (abuse_kinds, 1.0))
 """The same of one that reads abuse."""
 

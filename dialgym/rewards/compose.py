@@ -25,7 +25,7 @@ Examples = Callable[[], Sequence[tuple[Reply, str]]]
 SLACK = 1e-6
 """By how much a score may pass its bounds."""
 CACHE = 4096
-"""How many scores of each reward are kept."""
+"""Scores of each reward that are kept, at most."""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from dialgym.rewards.models import ClassifierReward
 LEVELS = ("0", "1", "2")
 """Not toxic, mildly, severely: the labels of ILQL's task of comments, Snell et al. (2023)."""
 FIT = Fit(reads_abuse=True)
-"""How classifiers of toxicity are taught."""
+"""Settings by which classifiers of toxicity are taught."""
 SEVERE = 0.25
 """The probability from which on level 2 is the label: half of the F1 that can be had, which is the
 threshold that is best for F1, Lipton et al. (2014), Optimal Thresholding of Classifiers."""

@@ -23,7 +23,7 @@ class MissingSpeaker:
 
 
 SimulatorLike = str | Mapping[str, Any] | Speaker | ActPolicy | None
-"""What `simulator=` takes; see `find_speaker`."""
+"""Values of `simulator=`; see `find_speaker`."""
 
 
 LANGUAGE_MODELS = (
