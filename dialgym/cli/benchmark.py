@@ -108,12 +108,12 @@ def benchmark(
     playing, several = open_policies(named, chosen, kwargs, trust), numbers(seeds)
     rounds = sum(len(deterministic_options(policy)) for policy in playing.values())
     with progress("episodes", rounds * len(chosen) * len(several) * episodes) as report:
-        found = run(
+        outcome = run(
             playing, chosen, episodes, several, kwargs,
             games=games, curves=curves, trust=trust, report=report,
         )  # fmt: skip
-    print_benchmark(found, all_named=policies is not None)
-    save_benchmark(found, out, html)
+    print_benchmark(outcome, all_named=policies is not None)
+    save_benchmark(outcome, out, html)
 
 
 def chosen_ids(ids: str | None, suite: str | None) -> list[str]:
@@ -125,27 +125,27 @@ def chosen_ids(ids: str | None, suite: str | None) -> list[str]:
     return list(suites()[suite]) if suite else words(ids or "")
 
 
-def print_benchmark(found: Any, all_named: bool) -> None:
+def print_benchmark(outcome: Any, all_named: bool) -> None:
     """Print the table, and which policies were left out.
 
     Args:
-        found: of the benchmark.
+        outcome: of the benchmark.
         all_named: all policies were asked for: it is told which of them environments do not have.
     """
     from dialgym.experiments.result import results_as_table
 
-    console.print(results_as_table(found.results, console.width))
-    for note in found.notes:
+    console.print(results_as_table(outcome.results, console.width))
+    for note in outcome.notes:
         console.print(note, style="yellow", markup=False)
-    for name, absent in found.absent.items() if all_named else ():
+    for name, absent in outcome.absent.items() if all_named else ():
         where = ", ".join(absent)
         console.print(f"{name} is left out on {where}: no such policy", style="yellow")
 
 
-def save_benchmark(found: Any, out: Path, html: Path | None) -> None:
+def save_benchmark(outcome: Any, out: Path, html: Path | None) -> None:
     """Write the folder of a benchmark, and a page where one is asked for."""
     try:
-        files = ", ".join(path.name for path in found.save(out))
+        files = ", ".join(path.name for path in outcome.save(out))
     except ImportError as error:  # all but the pictures has been written
         console.print(f"without pictures: {error}", style="yellow", markup=False)
         files = "results.json, table.md"
@@ -153,7 +153,7 @@ def save_benchmark(found: Any, out: Path, html: Path | None) -> None:
     if html:
         from dialgym.experiments.pages import write_report
 
-        write_report(html, found)
+        write_report(html, outcome)
         console.print(f"open {html}", style="dim")
 
 
@@ -161,14 +161,14 @@ def readable_curves(runs: Sequence[Path]) -> list[Path]:
     """The runs that have a curve of returns; offline ones have one of losses."""
     from dialgym.experiments.curves import read_curve
 
-    found = []
+    readable = []
     for run in runs:
         try:
             read_curve(run)
         except (FileNotFoundError, ValueError):
             continue
-        found.append(run)
-    return found
+        readable.append(run)
+    return readable
 
 
 def default_ids(
@@ -239,8 +239,8 @@ def benchmark_references(
     scores = {}
     with progress("episodes", 2 * sum(map(references.episodes_of, rows))) as report:
         for row in rows:
-            found = references.reference_scores(row, report=report)
-            scores[row.name, references.scores_name(row)] = found
+            measured = references.reference_scores(row, report=report)
+            scores[row.name, references.scores_name(row)] = measured
     for (name, kind), values in scores.items():
         typer.echo(f"  {name}:\n{references.scores_line(values, kind)}", nl=False)
     if write:
@@ -348,8 +348,8 @@ def benchmark_panel(
         numbered = parse_seeds(seeds or str(chosen.seeds))
         jobs = jobs_of(chosen, names, environments, numbered, folder, command)
         with resumable(), job_progress("dialogues" if tested else "timesteps") as report:
-            found, failures = run_jobs(jobs, workers, ray, report)
-        fresh = [found[job] for job in jobs if job in found]
+            ended, failures = run_jobs(jobs, workers, ray, report)
+        fresh = [ended[job] for job in jobs if job in ended]
     if tested:
         write_tests(folder, results or folder / "results", fresh)
     else:

@@ -154,8 +154,8 @@ def _pair(text: str, option: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     try:
         if name and equals:
-            found = parse_yaml(value, option)
-            return name, float(found) if _is_power(found) else found
+            read = parse_yaml(value, option)
+            return name, float(read) if _is_power(read) else read
     except ValueError:
         pass
     raise ValueError(f"{option}: expected KEY=VALUE, such as words=50; got {text!r}.")
@@ -210,18 +210,18 @@ def parse_seeds(text: str) -> list[int]:
     Raises:
         ValueError: it is none of these.
     """
-    found: list[int] = []
+    seeds: list[int] = []
     if span := re.fullmatch(r"\s*(?:(\d+)\s*-)?\s*(\d+)\s*", text):
         first, last = span.groups()
-        found = list(range(int(last)) if first is None else range(int(first), int(last) + 1))
+        seeds = list(range(int(last)) if first is None else range(int(first), int(last) + 1))
     elif re.fullmatch(r"\s*(\d+\s*,\s*)+(\d+\s*)?", text):
-        found = numbers(text, "--seeds")
-    if not found or len(set(found)) < len(found):
+        seeds = numbers(text, "--seeds")
+    if not seeds or len(set(seeds)) < len(seeds):
         raise ValueError(
             "--seeds: expected how many seeds, or which, such as 10, 0,1,2 or 100-104; got "
             f"{text!r}."
         )
-    return found
+    return seeds
 
 
 @contextmanager
@@ -251,11 +251,11 @@ def job_progress(unit: str = "dialogues") -> Iterator[Callable[[Any], None]]:
         yield report
 
 
-def _line(job: Any, found: Any) -> str:
+def _line(job: Any, result: Any) -> str:
     """A job and what came of it."""
-    if not isinstance(found, dict):
-        return f"{job}: failed: {found.reason}"
-    return f"{job}: {job.summary(found)} ({duration(found['seconds'])})"
+    if not isinstance(result, dict):
+        return f"{job}: failed: {result.reason}"
+    return f"{job}: {job.summary(result)} ({duration(result['seconds'])})"
 
 
 def duration(seconds: float) -> str:

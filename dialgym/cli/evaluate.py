@@ -144,7 +144,7 @@ def report(
     policies |= dict(zip(names, models))
     chosen = numbers(seeds)
     with progress("episodes", len(policies) * len(chosen) * episodes) as advance:
-        found = benchmark(
+        outcome = benchmark(
             policies,
             [entry],
             episodes,
@@ -160,33 +160,33 @@ def report(
     target = out or folders[0] / "report.html"
     chosen_before = record.get("hyperparameters") or {}
     facts, parameters = plain_facts(record, FACTS), plain_facts(chosen_before, chosen_before)
-    write_report(target, found, title, facts, parameters)
+    write_report(target, outcome, title, facts, parameters)
     console.print(f"open {target}", markup=False, soft_wrap=True)
 
 
 def _newest() -> Path:
-    found = newest_run(RUNS)
-    if found is None:
+    newest = newest_run(RUNS)
+    if newest is None:
         raise FileNotFoundError(
             f"report: there is no run in {RUNS}/ here. Name the folder of one, or train one with "
             "`dialgym train ppo Wordle-20-v0`."
         )
-    return found
+    return newest
 
 
 def _where_trained(folders: list[Path], trust: bool) -> tuple[Any, dict[str, Any], list[Any]]:
     """The environment of runs, its settings, and their models."""
     from dialgym.rollouts.player import open_where_trained
 
-    found = [open_where_trained(folder, trust) for folder in folders]
-    trained_in = [(entry.id, settings) for _, entry, settings in found]
+    trained = [open_where_trained(folder, trust) for folder in folders]
+    trained_in = [(entry.id, settings) for _, entry, settings in trained]
     for folder, environment in zip(folders, trained_in):
         if environment != trained_in[0]:
             raise ValueError(
                 f"report: expected runs in one environment; got {folders[0]} in {trained_in[0]} "
                 f"and {folder} in {environment}. Write a report of each."
             )
-    return found[0][1], found[0][2], [model for model, _, _ in found]
+    return trained[0][1], trained[0][2], [model for model, _, _ in trained]
 
 
 def _names(folders: list[Path]) -> list[str]:
@@ -197,10 +197,10 @@ def _names(folders: list[Path]) -> list[str]:
 def _record(folder: Path) -> dict[str, Any]:
     """The entries of `run.json`, those of the configuration beside the others."""
     try:
-        found = read_json(folder / "run.json", "a run")
+        record = read_json(folder / "run.json", "a run")
     except FileNotFoundError:
         return {}
-    return {**found.get("config", {}), **found} if isinstance(found, dict) else {}
+    return {**record.get("config", {}), **record} if isinstance(record, dict) else {}
 
 
 # Rows of your own
@@ -264,7 +264,7 @@ def _trainings(
     from dialgym.io.checksums import checksum
     from dialgym.rollouts.policies import find_checkpoint
 
-    found: list[tuple[str, PanelEnvironment, int, str]] = []
+    trainings: list[tuple[str, PanelEnvironment, int, str]] = []
     known: dict[str, str] = {}
     for policy in policies:
         digits = checksum(find_checkpoint(policy) or Path(policy))
@@ -275,9 +275,9 @@ def _trainings(
             )
         known[digits] = policy
         environment, actions = _trained_in(panel, policy, trust)
-        seed = sum(1 for _, other, _, _ in found if other.id == environment.id)
-        found.append((policy, environment, seed, actions))
-    return found
+        seed = sum(1 for _, other, _, _ in trainings if other.id == environment.id)
+        trainings.append((policy, environment, seed, actions))
+    return trainings
 
 
 def _trained_in(panel: Panel, policy: str, trust: bool) -> tuple[PanelEnvironment, str]:

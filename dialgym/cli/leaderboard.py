@@ -136,9 +136,9 @@ def rankings_of(
                 f"--actions: panel {panel.name!r} has tables of tests, each played as it was "
                 "trained; leave --actions out"
             )
-        found = _tables_of(panel, results)
-        if found or not quiet:
-            return [ranking_of_csv(panel, found or folders[0] / panel.imported_from)]
+        tables = _tables_of(panel, results)
+        if tables or not quiet:
+            return [ranking_of_csv(panel, tables or folders[0] / panel.imported_from)]
     rows = read_rows(folders, panel)
     if not rows and not quiet:
         where = ", ".join(str(folder / panel.name) for folder in folders)
@@ -167,8 +167,8 @@ def costs_of(rankings: list[Any], results: list[Path] | None) -> Any:
 
 def _tables_of(panel: Panel, results: list[Path] | None) -> Path | None:
     """The first folder that is there of those with the tables of a panel's tests."""
-    found = (folder / str(panel.imported_from) for folder in results or [KEPT, ROWS])
-    return next((folder for folder in found if folder.is_dir()), None)
+    candidates = (folder / str(panel.imported_from) for folder in results or [KEPT, ROWS])
+    return next((folder for folder in candidates if folder.is_dir()), None)
 
 
 def print_ranking(ranking: Any) -> None:
@@ -218,16 +218,16 @@ def check(
     from dialgym.experiments.row_files import repeated_models
     from dialgym.experiments.rules import older_rules
 
-    found = {file: _read(file) for path in files for file in _files_below(path)}
+    read = {file: _read(file) for path in files for file in _files_below(path)}
     alone = {path for path in files if not path.is_dir()}  # wherever they were fetched to
-    rows = [row for row in found.values() if isinstance(row, ExperimentRow)]
+    rows = [row for row in read.values() if isinstance(row, ExperimentRow)]
     if model is not None and rows and all(row.is_scripted for row in rows):
         raise ValueError(
             "--model: expected the row of a model, got scripted rows alone, which say their policy "
             "themselves. Leave --model out."
         )
     repeated, bad = repeated_models(rows), 0
-    for file, row in found.items():
+    for file, row in read.items():
         wrong = [*_problems_of(row, file not in alone, replayed, model, trust)]
         wrong += [repeated[file]] if file in repeated else []
         bad += bool(wrong)
@@ -262,10 +262,10 @@ def _files_below(path: Path) -> list[Path]:
     """
     if not path.is_dir():
         return [path]
-    found = sorted(path.rglob("*-seed*.json"))
-    if not found:
+    below = sorted(path.rglob("*-seed*.json"))
+    if not below:
         raise ValueError(f"check: expected rows (ID-seedN.json) below {str(path)!r}, got none")
-    return found
+    return below
 
 
 def _read(file: Path) -> Any:
@@ -310,12 +310,12 @@ def _problems_of(
 
 def missing_cells(rows: Sequence[Any], folders: Sequence[Path]) -> Iterator[str]:
     """Tell what the rows of folders lack of their panels' environments and seeds."""
-    found: dict[tuple[str, str], set[tuple[str, int]]] = {}
+    cells_of: dict[tuple[str, str], set[tuple[str, int]]] = {}
     for row in rows:
         if any(row.file.is_relative_to(folder) for folder in folders):
             key = row.values["panel"], row.name
-            found.setdefault(key, set()).add((row.id, row.seed))
-    for (name, row_name), cells in found.items():
+            cells_of.setdefault(key, set()).add((row.id, row.seed))
+    for (name, row_name), cells in cells_of.items():
         wanted = _wanted_cells(panel_named(name), row_name, len(cells))
         if len(cells) < wanted:
             yield f"{name}/{row_name}: {len(cells)} of {wanted} cells of the panel"

@@ -84,16 +84,16 @@ def play(
     fixed = settings(option, "--option")
     while True:
         try:
-            held, played = player.play_one((number, 0), fixed)
+            dialogue_played, played = player.play_one((number, 0), fixed)
             break
         except UndoError:
             console.print(f"Taken back: {chosen.take_back()}", style="dim", markup=False)
         except (EOFError, KeyboardInterrupt):
             console.print("\nGoodbye.")
             return
-    _finish(held, chosen, watched)
+    _finish(dialogue_played, chosen, watched)
     solved = bool(played.success[0])
-    verdict = _verdict(solved, held.turn, float(played.returns[0]))
+    verdict = _verdict(solved, dialogue_played.turn, float(played.returns[0]))
     console.print(verdict, style="bold green" if solved else "bold red", end=" ")
     console.print(f"seed {number}", style="dim")
 
@@ -181,13 +181,13 @@ class PlayConsole:
         show_commands(COMMANDS)
 
     def _legal(self, task: Task, state: Any) -> str:
-        found = examples(task.constraint(state, self.party), COUNTED)
-        if not found:
+        legal = examples(task.constraint(state, self.party), COUNTED)
+        if not legal:
             return f"any text of up to {task.facts.longest[self.party]} characters"
-        if len(found) <= SHOWN:
-            return f"one of: {', '.join(found)}"
-        count = f"{len(found):,}" if len(found) < COUNTED else f"{COUNTED:,} or more"
-        apart = found[:: max(1, len(found) // SHOWN)][:SHOWN]
+        if len(legal) <= SHOWN:
+            return f"one of: {', '.join(legal)}"
+        count = f"{len(legal):,}" if len(legal) < COUNTED else f"{COUNTED:,} or more"
+        apart = legal[:: max(1, len(legal) // SHOWN)][:SHOWN]
         return f"one of {count} utterances, such as: {', '.join(apart)}"
 
     @property
@@ -204,8 +204,8 @@ class PlayConsole:
 def rules(task: Task) -> list[str]:
     """The rules of a task in paragraphs: the part of its docstring for players."""
     text = (getdoc(type(task)) or "").partition("\nArgs:")[0].replace("`", "")
-    found = [part.strip("\n") for part in text.split("\n\n")[1:] if part.strip()]
-    return [part if part.startswith((" ", "-")) else " ".join(part.split()) for part in found]
+    paragraphs = [part.strip("\n") for part in text.split("\n\n")[1:] if part.strip()]
+    return [part if part.startswith((" ", "-")) else " ".join(part.split()) for part in paragraphs]
 
 
 def _opponent(dialogue: Dialogue, expert: str) -> str | None:
@@ -215,9 +215,9 @@ def _opponent(dialogue: Dialogue, expert: str) -> str | None:
     return expert if other == "system" and known else None
 
 
-def _verdict(solved: bool, turns: int, gained: float) -> str:
+def _verdict(solved: bool, turns: int, episode_return: float) -> str:
     counted = "1 turn" if turns == 1 else f"{turns} turns"
-    return f"{'Solved' if solved else 'Not solved'} in {counted}, return {gained:g}."
+    return f"{'Solved' if solved else 'Not solved'} in {counted}, return {episode_return:g}."
 
 
 def _finish(dialogue: Dialogue, player: Any, watched: bool) -> None:

@@ -222,8 +222,8 @@ class Folder:
         Only so many that what follows is played as in one go: an agent is seeded once for
         `num_envs` dialogues.
         """
-        found = [r for r in self.files() if r.start == part.start and r.stop < part.stop]
-        whole = [r for r in found if len(r) % recipe.num_envs == 0]
+        shorter = [r for r in self.files() if r.start == part.start and r.stop < part.stop]
+        whole = [r for r in shorter if len(r) % recipe.num_envs == 0]
         return max(whole, key=len, default=range(part.start, part.start))
 
     def complete(self, part: range, collector: Collector, report: Report) -> None:
@@ -235,12 +235,12 @@ class Folder:
         begun = self.begun(part, collector.recipe)
         before = [read_tables([self.files()[begun]])] if begun else []
         try:
-            found = collector.table(range(begun.stop, part.stop), report)
+            fresh = collector.table(range(begun.stop, part.stop), report)
         except Interrupted as cut:
             if cut.episodes:
                 self._replace(begun, range(part.start, cut.episodes.stop), [*before, cut.table])
             raise
-        self._replace(begun, part, [*before, found])
+        self._replace(begun, part, [*before, fresh])
 
     def _replace(self, begun: range, part: range, tables: list[Any]) -> None:
         former = self.files().get(begun)
@@ -302,27 +302,28 @@ class Folder:
         write_text(self.path / RECIPE, json.dumps({**facts, VERSIONS: [*before, own]}, indent=1))
 
     def _described(self, file: Path) -> dict[str, Any]:
-        found = read_json(file, "what determines a collection, as JSON")
-        if not isinstance(found, dict) or "env" not in found:
+        description = read_json(file, "what determines a collection, as JSON")
+        if not isinstance(description, dict) or "env" not in description:
             raise ValueError(
                 f"collect: {str(file)!r}: expected what determines a collection; got "
-                f"{str(found)[:60]!r}. Remove the folder to collect again, or give another path."
+                f"{str(description)[:60]!r}. Remove the folder to collect again, or give another "
+                "path."
             )
-        return found
+        return description
 
     def files(self) -> dict[range, Path]:
         """The files by their episodes, in order."""
-        found = {}
+        by_episodes = {}
         for file in sorted(self.path.glob("dialogues-*.parquet")):
             if match := SHARD.fullmatch(file.name):
-                found[range(int(match[1]), int(match[2]))] = file
-        return found
+                by_episodes[range(int(match[1]), int(match[2]))] = file
+        return by_episodes
 
     def note_hub(self) -> None:
         """Write down the commits of everything that was read from the hub."""
-        if found := commits():
+        if read := commits():
             facts = self._described(self.path / RECIPE)
-            write_text(self.path / RECIPE, json.dumps({**facts, HUB: found}, indent=1))
+            write_text(self.path / RECIPE, json.dumps({**facts, HUB: read}, indent=1))
 
     def write(self, part: range, table: Any) -> None:
         """Write a shard, whole or not at all."""

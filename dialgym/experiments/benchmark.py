@@ -71,10 +71,10 @@ class Benchmark:
             OSError: the folder cannot be written, or another process is writing there.
         """
         out = Path(folder)
-        found = {"hub": commits()} if commits() else {}
+        hub = {"hub": commits()} if commits() else {}
         results = [result.as_dict() for result in self.results]
         with locked(out, PATIENCE):  # the files of one benchmark, not of two
-            write_json_checked(out / "results.json", {"results": results, **found})
+            write_json_checked(out / "results.json", {"results": results, **hub})
             return self._write(out)
 
     def _write(self, out: Path) -> list[Path]:
@@ -140,16 +140,16 @@ def benchmark(
         problems: Problems = {}
         for best in deterministic_options(policy):
             how: dict[str, Any] = {"name": name, "deterministic": best, "report": report}
-            found: list[tuple[RegistryEntry, Result]] = []
+            played: list[tuple[RegistryEntry, Result]] = []
             for entry in fitting:
                 try:
-                    found.append((entry, evaluate(policy, entry, episodes, seeds, kwargs, **how)))
+                    played.append((entry, evaluate(policy, entry, episodes, seeds, kwargs, **how)))
                 except IncompatiblePolicyError as error:
                     problems[entry.id] = error
-            if not found:
+            if not played:
                 raise ValueError(_note(name, problems))
-            results.append(_together([result for _, result in found]))
-            for entry, result in found:
+            results.append(_together([result for _, result in played]))
+            for entry, result in played:
                 pictured = entry is entries[0]
                 own = jobs[entry.id]
                 shown += play_samples(result.name, policy, entry, pictured, own, kwargs, best)

@@ -230,7 +230,7 @@ class Panel:
             _environment(f"{where}, environments[{i}]", v, common) for i, v in listed
         )
         learners = row.get("algorithms", dict, {})
-        found = cls(
+        panel = cls(
             name,
             row.count("version"),
             row.get("description", str),
@@ -243,7 +243,7 @@ class Panel:
             row.get("imported_from", str, None),
             tuple(row.get("stages", list, [])),
         )
-        return found._checked(where)
+        return panel._checked(where)
 
     def _checked(self, where: str) -> Self:
         ids = [environment.id for environment in self.environments]

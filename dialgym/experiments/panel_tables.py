@@ -63,8 +63,8 @@ def _cells(ranking: Ranking, i: int) -> list[str]:
         _next(ranking, i),
     ]
     if _has_passes(ranking):
-        found = row.pass_k(PASSES)
-        cells.append("-" if found is None else f"{100 * found:.1f} %")
+        passed = row.pass_k(PASSES)
+        cells.append("-" if passed is None else f"{100 * passed:.1f} %")
     target = ranking.panel.evaluation.target
     return [
         *cells,
@@ -75,10 +75,10 @@ def _cells(ranking: Ranking, i: int) -> list[str]:
     ]
 
 
-def median_steps(found: Sequence[float | None]) -> str:
+def median_steps(steps: Sequence[float | None]) -> str:
     """Format the median of the runs that reached the target, and how many did."""
-    known = [value for value in found if value is not None]
-    return f"{np.median(known):,.0f} ({len(known)} of {len(found)})" if known else "-"
+    known = [value for value in steps if value is not None]
+    return f"{np.median(known):,.0f} ({len(known)} of {len(steps)})" if known else "-"
 
 
 def _next(ranking: Ranking, i: int) -> str:
@@ -153,9 +153,9 @@ def compare_rows(ranking: Ranking, first: str, second: str) -> str:
     rows = [["environment", a.label, b.label, "difference"]]
     for env_id in common:
         one, other = (_only(row, env_id) for row in (a, b))
-        found = difference(one, other)
-        assert found is not None
-        cells = [format_estimate(each, digits) for each in (one.estimate, other.estimate, found)]
+        gap = difference(one, other)
+        assert gap is not None
+        cells = [format_estimate(each, digits) for each in (one.estimate, other.estimate, gap)]
         rows.append([env_id.rpartition("/")[2], *cells])
     chance = improvement(a, b)
     verdict = (

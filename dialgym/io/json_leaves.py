@@ -155,8 +155,8 @@ def _write_generator(value: Any) -> Json:
     bits = value.bit_generator.state if type(value) is np.random.Generator else {}
     if bits.get("bit_generator") != "PCG64":
         raise unfit("a generator of PCG64, as Gymnasium makes them", value)
-    found = {**bits, **bits["state"]}
-    return {name: int(found[name]) for name in GENERATOR}
+    parts = {**bits, **bits["state"]}
+    return {name: int(parts[name]) for name in GENERATOR}
 
 
 def _read_generator(values: Json) -> np.random.Generator:

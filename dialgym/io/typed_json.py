@@ -78,12 +78,12 @@ def form_of(hint: Any) -> Form:
         Misfit: the type, or that of a field, has no form in JSON.
     """
     try:
-        found = _forms.get(hint)
+        form = _forms.get(hint)
     except TypeError:  # no key of a dict
         raise _formless(hint) from None
-    if found is None:
-        found = _forms[hint] = _new_form(hint)
-    return found
+    if form is None:
+        form = _forms[hint] = _new_form(hint)
+    return form
 
 
 def _new_form(hint: Any) -> Form:
@@ -242,9 +242,9 @@ def _tagged(forms: Sequence[Form]) -> Form:
     """Of a value of the first form that takes it, which the JSON says."""
 
     def write(value: Any) -> Json:
-        for place, form in enumerate(forms):
+        for index, form in enumerate(forms):
             try:
-                return [place, form.write(value)]
+                return [index, form.write(value)]
             except Misfit as error:
                 last = error
         raise last

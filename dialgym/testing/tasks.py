@@ -112,22 +112,22 @@ class _Episode:
         )
 
     def _check_features(self, party: str) -> None:
-        form, found = self.task.facts.features.get(party), self.task.features(self.state, party)
+        form, features = self.task.facts.features.get(party), self.task.features(self.state, party)
         again = self.task.features(self.state, party)
         self._require(
-            (form is None) == (found is None),
-            f"features of {party}: expected {form} by facts.features; got {found!r}",
+            (form is None) == (features is None),
+            f"features of {party}: expected {form} by facts.features; got {features!r}",
         )
-        if form is None or found is None or again is None:
+        if form is None or features is None or again is None:
             return
-        right = found.shape == form.shape and found.dtype == form.dtype
+        right = features.shape == form.shape and features.dtype == form.dtype
         self._require(
-            right and (form.low <= found).all() and (found <= form.high).all(),
-            f"features of {party}: expected {form}; got {found.dtype} {found.shape} from "
-            f"{found.min()} to {found.max()}",
+            right and (form.low <= features).all() and (features <= form.high).all(),
+            f"features of {party}: expected {form}; got {features.dtype} {features.shape} from "
+            f"{features.min()} to {features.max()}",
         )
         self._require(
-            not np.shares_memory(found, again),
+            not np.shares_memory(features, again),
             f"features of {party}: two calls gave one array; give a copy",
         )
 
@@ -221,11 +221,11 @@ class _Episode:
             self.turns[system] <= facts.turn_limit,
             f"{self.turns[system]} utterances of {system}; facts.turn_limit is {facts.turn_limit}",
         )
-        for party, gained in self.returns.items():
+        for party, earned in self.returns.items():
             low, high = facts.returns[party]
             self._require(
-                low <= gained <= high,
-                f"return {gained} of {party}; facts.returns allows {low} to {high}",
+                low <= earned <= high,
+                f"return {earned} of {party}; facts.returns allows {low} to {high}",
             )
         self._require(outcome.success is not None, "the last outcome leaves success None")
         metrics = self.task.metrics(self.state)

@@ -296,12 +296,12 @@ class DialogueVectorEnv(SpecMixin, gym.vector.VectorEnv):
             return reward, terminated, truncated, self._info.blank()
         outcome = self.dialogues.say(rows, texts, self._rngs)
         fits = self._append(rows, outcome)
-        gain = self._update_extras(rows)
+        extra_reward = self._update_extras(rows)
         over = outcome.terminated | outcome.truncated
         if self._watch is not None:
             self._watch.note(rows, outcome.reward, outcome.components, over)
         fits[~over] &= self._open(rows[~over])
-        reward[rows] = outcome.reward + gain
+        reward[rows] = outcome.reward + extra_reward
         terminated[rows] = outcome.terminated
         truncated[rows] = outcome.truncated | ~(fits | over)
         info = self._info.of_turns(rows, texts, self.dialogues.turn(rows), outcome)

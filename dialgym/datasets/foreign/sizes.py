@@ -91,7 +91,7 @@ def within_reach(
 
     A text without end is not given to a tokenizer as a whole: it may take the square of its length.
     """
-    found, cut = [], 0
+    shortened, cut = [], 0
     for dialogue in dialogues:
         room = [LONGEST_TOKEN * limits[turn.party] for turn in dialogue.turns]
         beyond = [len(turn.text) > most for turn, most in zip(dialogue.turns, room)]
@@ -100,10 +100,10 @@ def within_reach(
             turns = [turn._replace(text=turn.text[:most].rstrip()) for turn, most in pairs]
             dialogue = dialogue._replace(turns=turns)
         cut += sum(beyond)
-        found.append(dialogue)
+        shortened.append(dialogue)
     if cut:
         report.add("cut", f"{cut:,} utterances at {LONGEST_TOKEN} characters for each token")
-    return found
+    return shortened
 
 
 def _name(tokenizer: str | None) -> str:
@@ -114,16 +114,16 @@ def in_charset(
     dialogues: Sequence[ImportedDialogue], report: ImportReport
 ) -> tuple[list[ImportedDialogue], str]:
     """The dialogues on lines of one charset: ASCII, or their own where that would lose much."""
-    kept = written = 0
+    ascii_count = written = 0
     for dialogue in dialogues:
         for turn in dialogue.turns:
             written += sum(map(len, turn.text.split()))
-            kept += sum(map(len, plain(turn.text).split()))
-    ascii_only = kept >= (1 - LOST) * written
+            ascii_count += sum(map(len, plain(turn.text).split()))
+    ascii_only = ascii_count >= (1 - LOST) * written
     write = plain if ascii_only else _tidy
     _tell_lost(dialogues, write, report)
-    found = [_rewritten(dialogue, write, report) for dialogue in dialogues]
-    whole = [dialogue for dialogue in found if dialogue is not None]
+    rewritten = [_rewritten(dialogue, write, report) for dialogue in dialogues]
+    whole = [dialogue for dialogue in rewritten if dialogue is not None]
     if not whole:
         raise report.nothing_left()
     if ascii_only:
@@ -135,8 +135,8 @@ def in_charset(
 
 def _tidy(text: str) -> str:
     """A text on one line, without unprintable characters."""
-    kept = (c for c in unicodedata.normalize("NFC", text) if _is_kept(c) or c.isspace())
-    return " ".join("".join(kept).split())
+    printable = (c for c in unicodedata.normalize("NFC", text) if _is_kept(c) or c.isspace())
+    return " ".join("".join(printable).split())
 
 
 def _is_kept(char: str) -> bool:

@@ -149,18 +149,18 @@ def _turns(
 ) -> list[ImportedTurn]:
     """Utterances of the two parties; consecutive ones of a party are joined."""
     if said and all(line.speaker is None for line in said):
-        parties = [(USER, SYSTEM)[place % 2] for place in range(len(said))]
+        parties = [(USER, SYSTEM)[turn % 2] for turn in range(len(said))]
     else:
-        found = name(said)
-        if found is None:
+        party_of = name(said)
+        if party_of is None:
             count = len({line.speaker for line in said})
             report.leave_out(f"dialogues of {count} speakers", where)
             return []
         for line in said:
-            if line.speaker not in found:
+            if line.speaker not in party_of:
                 report.leave_out(f"messages of the role {line.speaker!r}", where)
-        said = [line for line in said if line.speaker in found]
-        parties = [found[line.speaker] for line in said]
+        said = [line for line in said if line.speaker in party_of]
+        parties = [party_of[line.speaker] for line in said]
     turns = [_joined(party, [line for _, line in lines])
              for party, lines in groupby(zip(parties, said), key=itemgetter(0))]  # fmt: skip
     if joined := len(said) - len(turns):
@@ -180,10 +180,10 @@ def _with_reward(turns: Sequence[ImportedTurn], reward: float | None) -> list[Im
     The one of the whole dialogue comes at the system's last; a user's before any of the system's
     counts for its first.
     """
-    own = [place for place, turn in enumerate(turns) if turn.party == SYSTEM]
+    own = [index for index, turn in enumerate(turns) if turn.party == SYSTEM]
     earned, last = dict.fromkeys(own, 0.0), own[0]
-    for place, turn in enumerate(turns):
-        last = place if turn.party == SYSTEM else last
+    for index, turn in enumerate(turns):
+        last = index if turn.party == SYSTEM else last
         earned[last] += turn.reward
     earned[last] += reward or 0.0
-    return [turn._replace(reward=earned.get(place, 0.0)) for place, turn in enumerate(turns)]
+    return [turn._replace(reward=earned.get(index, 0.0)) for index, turn in enumerate(turns)]
