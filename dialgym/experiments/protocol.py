@@ -168,18 +168,16 @@ def score_policy(
     _refuse_again(file, digits)
     check_writable(file.parent if model is None else file.with_suffix(""))
     figures = protocol_figures(panel, environment, policy, seed, model is not None, trust)
-    known = environment_hashes(panel, environment)
+    hashes = environment_hashes(panel, environment)
     if model is not None:
-        copy = file.with_suffix("") / "model.zip"
-        if not (copy.exists() and copy.samefile(model)):
-            write_atomically(copy, lambda temporary: shutil.copyfile(model, temporary))
-        known["model"] = digits
+        _keep_model(model, file)
+        hashes["model"] = digits
     cost = {"wall_seconds": time.monotonic() - started, "cpu_seconds": time.process_time() - cpu}
     row = {
         **row_head(panel, environment, name, seed, kind, label),
         **figures,
         "way": SCRIPTED if model is None else actions,
-        "hashes": known,
+        "hashes": hashes,
         "curve": [],
         "cost": {key: round(value, 1) for key, value in cost.items()},
         "hardware": hardware(),
@@ -189,6 +187,13 @@ def score_policy(
     }
     write_json_checked(file, row, indent=1)
     return file
+
+
+def _keep_model(model: Path, file: Path) -> None:
+    """Copy a model to where the row in `file` has it."""
+    copy = file.with_suffix("") / "model.zip"
+    if not (copy.exists() and copy.samefile(model)):
+        write_atomically(copy, lambda temporary: shutil.copyfile(model, temporary))
 
 
 def _refuse_another(file: Path, model: str | None, policy: str) -> None:

@@ -288,12 +288,16 @@ def publish(
         raise ValueError(f"{what}: expected {PREFIX}NAME to publish to; got {target!r}.")
     if offline():
         raise SourceError(f"{what}: {' or '.join(OFFLINE)} forbids to ask the hub. Unset it.")
+    return _upload(folder, repository.name, kind, private, what)
+
+
+def _upload(folder: Path, name: str, kind: str, private: bool, what: str) -> str:
     hub = require("huggingface_hub", "data", what)
     try:
         api = hub.HfApi()
-        api.create_repo(repository.name, repo_type=kind, private=private, exist_ok=True)
+        api.create_repo(name, repo_type=kind, private=private, exist_ok=True)
         commit = api.upload_folder(
-            repo_id=repository.name,
+            repo_id=name,
             repo_type=kind,
             folder_path=str(folder),
             commit_message=f"Publish {what}",
@@ -301,10 +305,10 @@ def publish(
     except Exception as error:  # the library and its network layer have no common error
         reason = " ".join(str(error).split())[:300]
         raise SourceError(
-            f"{what}: {target!r} could not be written on the Hugging Face hub. Check the name, the "
-            f"token (HF_TOKEN, or huggingface-cli login) and the network ({reason})."
+            f"{what}: {PREFIX + name!r} could not be written on the Hugging Face hub. Check the name, "
+            f"the token (HF_TOKEN, or huggingface-cli login) and the network ({reason})."
         ) from error
-    return str(Repository(repository.name, commit.oid))
+    return str(Repository(name, commit.oid))
 
 
 def _put_into(folder: Path, target: Path, what: str) -> str:

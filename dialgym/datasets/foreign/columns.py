@@ -203,16 +203,7 @@ def outcomes_of(
         ValueError: a column is not there, or dialogues have several rows each.
     """
     names = list(rows[0]) if rows else []
-    dialogue = dialogue if dialogue in names else _named(names, DIALOGUE)
-    reward = reward or _named(names, REWARD)
-    if dialogue is None or reward is None or reward not in names:
-        raise ValueError(
-            f"outcomes: expected a column that names the dialogue and one of the reward; got "
-            f"{', '.join(map(str, names))}. Name them with --dialogue and --reward."
-        )
-    for name in only:
-        if name not in names:
-            raise unknown("column", name, names, "the table of outcomes")
+    dialogue, reward = _outcome_columns(names, dialogue, reward, only)
     rewards: dict[str, float] = {}
     for row in rows:
         if any(str(row[name]) != wanted for name, wanted in only.items()):
@@ -228,3 +219,20 @@ def outcomes_of(
                 f"and {value:g}. Say which counts, by --where COLUMN=VALUE of {', '.join(others)}."
             )
     return rewards
+
+
+def _outcome_columns(
+    names: Sequence[str], dialogue: str | None, reward: str | None, only: Iterable[str]
+) -> tuple[str, str]:
+    """The columns of a dialogue's name and of its reward; all that were named are there."""
+    dialogue = dialogue if dialogue in names else _named(names, DIALOGUE)
+    reward = reward or _named(names, REWARD)
+    if dialogue is None or reward is None or reward not in names:
+        raise ValueError(
+            f"outcomes: expected a column that names the dialogue and one of the reward; got "
+            f"{', '.join(map(str, names))}. Name them with --dialogue and --reward."
+        )
+    for name in only:
+        if name not in names:
+            raise unknown("column", name, names, "the table of outcomes")
+    return dialogue, reward
