@@ -305,8 +305,8 @@ def _upload(folder: Path, name: str, kind: str, private: bool, what: str) -> str
     except Exception as error:  # the library and its network layer have no common error
         reason = " ".join(str(error).split())[:300]
         raise SourceError(
-            f"{what}: {PREFIX + name!r} could not be written on the Hugging Face hub. Check the name, "
-            f"the token (HF_TOKEN, or huggingface-cli login) and the network ({reason})."
+            f"{what}: {PREFIX + name!r} could not be written on the Hugging Face hub. Check the "
+            f"name, the token (HF_TOKEN, or huggingface-cli login) and the network ({reason})."
         ) from error
     return str(Repository(name, commit.oid))
 
