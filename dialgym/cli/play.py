@@ -134,7 +134,7 @@ class PlayConsole:
         if hints and not self._knows_expert:
             raise ValueError(f"--hints: {self._no_expert()}")
         self._person = HumanSpeaker(
-            self._speaker() if hints else None, heed=self.heed, begin=self.open
+            self._speaker() if hints else None, handle_command=self.handle_command, begin=self.open
         )
         return self._person
 
@@ -152,8 +152,8 @@ class PlayConsole:
         """Instructions of the task for the player of a party, else the beginning of the rules."""
         return self.task.how_to_play.get(self.party) or "\n".join(rules(self.task)[:1])
 
-    def heed(self, line: str, task: Task, state: Any) -> None:
-        """Do what a line says that begins with a slash.
+    def handle_command(self, line: str, task: Task, state: Any) -> None:
+        """Do what a line that begins with a slash says.
 
         Raises:
             EOFError: the person leaves.

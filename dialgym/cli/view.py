@@ -70,7 +70,7 @@ def view(
             ratings,
             settings(set_),
             trust,
-            None if model is None else _talk(model, trust),
+            None if model is None else _chat_reply(model, trust),
             None if values is None else _values(values, trust),
             games,
         )
@@ -91,7 +91,7 @@ def view(
         serve_viewer(viewer, listener, guard)
 
 
-def _talk(model: str, trust: bool) -> Any:
+def _chat_reply(model: str, trust: bool) -> Any:
     """Reply of a language model or agent to the utterances before."""
     agent = require_agents().ChatAgent.load(model, trust=trust)
     return lambda text, history: agent.chat(text, history)

@@ -268,8 +268,6 @@ class Folder:
             write_text(file, json.dumps(facts, indent=1))
             return
         before = self._described(file)
-        if before.get("env") == facts["env"].partition("/")[2]:  # as it was given
-            before["env"] = facts["env"]
         check_commits(before.get(HUB), f"collect: {str(file)!r}")
         state = facts.pop(SURROUNDINGS)
         changed = [k for k in facts if json.dumps(before.get(k)) != json.dumps(facts[k])]
@@ -279,7 +277,7 @@ class Folder:
                 f"collect: {str(self.path)!r} holds another collection ({what}). "
                 "Give the same arguments to go on with it, or another path."
             )
-        if before.get(SURROUNDINGS, state) != state:  # earlier versions wrote none
+        if before.get(SURROUNDINGS) != state:
             raise ValueError(
                 f"collect: {str(self.path)!r} was begun with other files than {facts['env']} is "
                 "made of now: those that its settings or environment variables name have changed, "

@@ -11,7 +11,6 @@ from dialgym.datasets.collector import SHARD
 from dialgym.datasets.dataset import Dataset
 from dialgym.datasets.minari import table_of_minari
 from dialgym.datasets.schema import (
-    CHOSEN,
     arrow,
     check_table,
     parquet,
@@ -222,12 +221,7 @@ def conformed(table: Any, what: str) -> Any:
     Raises:
         ValueError: a column is missing, or of another type.
     """
-    layout, pa = schema(), arrow()
-    for name in ("acts", *CHOSEN):
-        if name not in table.column_names:  # older datasets have none of acts
-            kind = layout.field(name).type
-            empty = pa.repeat(pa.scalar(""), len(table)) if name == "acts" else None
-            table = table.append_column(name, empty or pa.nulls(len(table), kind))
+    layout = schema()
     missing = [name for name in layout.names if name not in table.column_names]
     if missing:
         raise ValueError(

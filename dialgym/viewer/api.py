@@ -24,7 +24,7 @@ from dialgym.views.speakers import other_party
 
 MOST_EPISODES = 200
 MOST_HELD = 64  # dialogues under way, and comparisons, that are remembered
-Talk = Callable[[str, list[str]], str]
+ChatReply = Callable[[str, list[str]], str]
 Values = Callable[[Dataset], dict[int, dict[str, float]]]
 
 
@@ -36,7 +36,7 @@ class Viewer:
         inputs: runs, data sets and results.
         ratings: of replies.
         settings: of environments that are played in the browser.
-        talk: a language model's reply to a text and the utterances before; None without a model.
+        chat_reply: a language model's reply to a text and the utterances before; None without one.
         games: folder for dialogues of people as a data set; None to keep none.
         values: a model's value estimates of turns in a dataset of one dialogue, by index.
     """
@@ -44,7 +44,7 @@ class Viewer:
     inputs: ViewerInputs
     ratings: Ratings
     settings: Mapping[str, Any] = field(default_factory=dict)
-    talk: Talk | None = None
+    chat_reply: ChatReply | None = None
     values: Values | None = None
     games: Path | None = None
 
@@ -61,7 +61,7 @@ class Viewer:
             "sources": [source.about() for source in [*self.inputs.sources.values()]],
             "envs": _choices(),
             "ratings": self.ratings.counts(),
-            "chat": self.talk is not None,
+            "chat": self.chat_reply is not None,
             "settings": {key: str(value) for key, value in self.settings.items()},
         }
 
@@ -199,9 +199,9 @@ class Viewer:
 
     def chat(self, query: Query) -> dict[str, Any]:
         """Reply of the language model."""
-        if self.talk is None:
+        if self.chat_reply is None:
             raise NotHereError("there is no language model; give one with --model.")
-        return {"reply": self.talk(query.text("text"), query.texts("history"))}
+        return {"reply": self.chat_reply(query.text("text"), query.texts("history"))}
 
     def _valued(self, replay: dict[str, Any], one: Dataset) -> dict[str, Any]:
         """A dialogue with the model's value estimates of its turns, if the model has them."""
@@ -289,7 +289,7 @@ def open_viewer(
     ratings: Path,
     settings: Mapping[str, Any] | None = None,
     trust: bool = False,
-    talk: Talk | None = None,
+    chat_reply: ChatReply | None = None,
     values: Values | None = None,
     games: Path | None = None,
 ) -> Viewer:
@@ -298,4 +298,6 @@ def open_viewer(
     Raises:
         FileNotFoundError, ValueError: there is nothing at a path, or nothing that can be shown.
     """
-    return Viewer(ViewerInputs(paths, trust), Ratings(ratings), settings or {}, talk, values, games)
+    return Viewer(
+        ViewerInputs(paths, trust), Ratings(ratings), settings or {}, chat_reply, values, games
+    )

@@ -43,7 +43,7 @@ def replayed(one: Dataset) -> dict[str, Any]:
     row = one[0]
     env_id, settings = one.environment()
     dialogue = make_dialogue(entry_of(env_id), {**settings, "learner": row["learner"]})
-    notes = dict(_held(dialogue, row))
+    notes = dict(_notes(dialogue, row))
     lines = dialogue.task.transcript(dialogue.state, dialogue.learner)
     return {
         "same": [line.text for line in lines] == [turn["text"] for turn in row["turns"]],
@@ -53,8 +53,8 @@ def replayed(one: Dataset) -> dict[str, Any]:
     }
 
 
-def _held(dialogue: Dialogue, row: Mapping[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Hold a stored dialogue again: places of the learner's utterances, and notes about each."""
+def _notes(dialogue: Dialogue, row: Mapping[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Replay a stored dialogue: positions of the learner's utterances, and notes about each."""
     task, learner, rng = dialogue.task, dialogue.learner, np_random(int(row["seed"]))[0]
     exchange = dialogue.start(rng, parse_json(row["options"] or "{}", "options"))
     chosen = _Chosen(task.acts.get(learner), row)

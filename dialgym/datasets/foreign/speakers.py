@@ -36,7 +36,7 @@ class ImportedDialogue(NamedTuple):
     split: str | None = None
 
 
-Naming = Callable[[Sequence[Said]], dict[str | None, str] | None]
+PartyMapping = Callable[[Sequence[Said]], dict[str | None, str] | None]
 """The party of each speaker of a conversation; None where they are not two."""
 
 
@@ -57,7 +57,7 @@ def dialogues_of(
     Raises:
         ValueError: nobody is called `system`.
     """
-    name = _naming(conversations, system, report)
+    name = _party_mapping(conversations, system, report)
     for conversation in conversations:
         where = conversation.where
         if rated and not is_rated(conversation):
@@ -82,9 +82,9 @@ def is_rated(conversation: ImportedConversation) -> bool:
     return by_turn or conversation.reward is not None
 
 
-def _naming(
+def _party_mapping(
     conversations: Sequence[ImportedConversation], system: str | None, report: ImportReport
-) -> Naming:
+) -> PartyMapping:
     """Choose the mapping from speakers to parties, by all names of speakers."""
     names = Counter(line.speaker for c in conversations for line in c.said)
     by_lower = {str(name).strip().lower(): name for name in names if name is not None}
@@ -120,7 +120,9 @@ def _who_is_second(conversations: Sequence[ImportedConversation]) -> str:
     return seconds.most_common(1)[0][0]
 
 
-def _fixed(models: set[str], names: Counter[str | None], report: ImportReport, why: str) -> Naming:
+def _fixed(
+    models: set[str], names: Counter[str | None], report: ImportReport, why: str
+) -> PartyMapping:
     known = {name: str(name).strip().lower() for name in names}
     shown = ", ".join(sorted({str(n) for n, lower in known.items() if lower in models}))
     report.add("system", f"{shown} ({why})")
@@ -145,7 +147,7 @@ def _by_order(said: Sequence[Said]) -> dict[str | None, str] | None:
 
 
 def _turns(
-    said: Sequence[Said], name: Naming, report: ImportReport, where: str
+    said: Sequence[Said], name: PartyMapping, report: ImportReport, where: str
 ) -> list[ImportedTurn]:
     """Utterances of the two parties; consecutive ones of a party are joined."""
     if said and all(line.speaker is None for line in said):
