@@ -37,6 +37,8 @@ AllowHost = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME", help="A further name by which this machine may be called."),
 ]
+Host = Annotated[str, typer.Option(help="Address to listen at; 0.0.0.0 lets other machines in.")]
+Port = Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")]
 Ray = Annotated[
     str | None,
     typer.Option(metavar="ADDRESS", help="An existing Ray cluster, in place of processes."),
@@ -65,9 +67,13 @@ EnvId = Annotated[
 ]
 
 
+def complete_runs() -> list[str]:
+    """Folders of finished runs, for completion."""
+    return [str(path.parent) for path in sorted(Path("runs").glob("*/model.zip"))]
+
+
 def complete_policies(ctx: typer.Context) -> list[str]:
     """Policies for completion: those of the environment, if it has been typed, and trained runs."""
-    runs = [str(path.parent) for path in sorted(Path("runs").glob("*/model.zip"))]
     try:
         from dialgym.rollouts.policies import named_policies
 
@@ -77,7 +83,7 @@ def complete_policies(ctx: typer.Context) -> list[str]:
     except (KeyError, ValueError, ImportError):
         experts = {entry.row.expert_policy for entry in entries().values()}
         names = ["random", *sorted(name for name in experts if name)]
-    return [*names, *runs]
+    return [*names, *complete_runs()]
 
 
 @contextmanager

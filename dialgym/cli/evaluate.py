@@ -22,6 +22,7 @@ from dialgym.cli.common import (
     Trust,
     complete_ids,
     complete_policies,
+    complete_runs,
     console,
     numbers,
     parse_seeds,
@@ -104,11 +105,6 @@ def evaluate(
         results[0].to_json(json)
 
 
-def complete_runs() -> list[str]:
-    """Folders of finished runs, for completion."""
-    return [str(path.parent) for path in sorted(RUNS.glob("*/model.zip"))]
-
-
 def report(
     runs: Annotated[
         list[Path] | None,
@@ -122,9 +118,7 @@ def report(
     out: Annotated[
         Path | None, typer.Option(help="The HTML file; by default report.html in the first run.")
     ] = None,
-    episodes: Annotated[
-        int, typer.Option("--episodes", "-n", min=1, help="Episodes for each seed.")
-    ] = 100,
+    episodes: Episodes = 100,
     seeds: Seeds = "0",
     games: Annotated[int, typer.Option(min=0, help="Dialogues to show.")] = 3,
     trust: Trust = False,

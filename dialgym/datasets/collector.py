@@ -22,6 +22,7 @@ from dialgym.datasets.schema import (
     read_tables,
     write_table,
 )
+from dialgym.errors import whole_number
 from dialgym.io.checksums import remove_checked
 from dialgym.io.files import read_json, write_text
 from dialgym.io.hub import check_commits, commits
@@ -166,14 +167,8 @@ def recipe_of(
     called = name or (policy_name(policy) if isinstance(policy, (str, PathLike)) else "")
     recipe = Recipe(env, policy, seed, called or type(policy).__name__, **more)
     for what, least in (("seed", 0), ("num_envs", 1), ("shard_size", 1)):
-        whole_number(what, getattr(recipe, what), least)
+        whole_number(what, getattr(recipe, what), "collect", least)
     return recipe
-
-
-def whole_number(what: str, value: Any, least: int) -> None:
-    """Raise a ValueError unless `value` is a whole number from `least`."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise ValueError(f"collect: {what} must be a whole number from {least}; got {value!r}.")
 
 
 class Folder:

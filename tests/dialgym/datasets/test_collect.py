@@ -224,9 +224,9 @@ def test_settings_of_env_policy_and_reset():
     [
         ({"policy": "randon"}, r"unknown policy for the system 'randon'.* Did you mean 'random'"),
         ({"id": "Wordl-v0"}, "unknown environment id"),
-        ({"episodes": 0}, "episodes must be a whole number from 1; got 0"),
-        ({"workers": -1}, "workers must be a whole number from 0; got -1"),
-        ({"seed": "x"}, "seed must be a whole number from 0; got 'x'"),
+        ({"episodes": 0}, "episodes of collect must be a whole number from 1; got 0"),
+        ({"workers": -1}, "workers of collect must be a whole number from 0; got -1"),
+        ({"seed": "x"}, "seed of collect must be a whole number from 0; got 'x'"),
         ({"policy_kwargs": {"smart": 1}}, r"unknown setting .smart. in the policy .random."),
         ({"policy": WordMixture(), "policy_kwargs": {"smart": 1}}, "are for registered names"),
         ({"env_kwargs": {"simulator": WordMixture()}}, "simulator is stored with the dialogues"),
