@@ -71,7 +71,6 @@ def play(
     expert = entry.row.expert_name
     kwargs["simulator"] = against or _opponent(dialogue, expert)
     number = secrets.randbelow(2**31) if seed is None else seed
-    watched = policy is not None
     if policy is None:
         table = PlayConsole(dialogue.task, as_, entry, expert)
         chosen: Any = table.person(hints)
@@ -81,21 +80,27 @@ def play(
     if hasattr(chosen, "predict") and not entry.kind.numeric:
         entry = entry.in_view("token")
     player = Player(entry, chosen, kwargs, num_envs=1)
-    fixed = settings(option, "--option")
-    while True:
-        try:
-            dialogue_played, played = player.play_one((number, 0), fixed)
-            break
-        except UndoError:
-            console.print(f"Taken back: {chosen.take_back()}", style="dim", markup=False)
-        except (EOFError, KeyboardInterrupt):
-            console.print("\nGoodbye.")
-            return
-    _finish(dialogue_played, chosen, watched)
+    ended = _play_to_end(player, chosen, (number, 0), settings(option, "--option"))
+    if ended is None:
+        console.print("\nGoodbye.")
+        return
+    finished, played = ended
+    _finish(finished, chosen, watched=policy is not None)
     solved = bool(played.success[0])
-    verdict = _verdict(solved, dialogue_played.turn, float(played.returns[0]))
+    verdict = _verdict(solved, finished.turn, float(played.returns[0]))
     console.print(verdict, style="bold green" if solved else "bold red", end=" ")
     console.print(f"seed {number}", style="dim")
+
+
+def _play_to_end(player: Any, speaker: Any, job: Any, options: Any) -> Any:
+    """The dialogue at its end, and how it went; None if the person leaves."""
+    while True:
+        try:
+            return player.play_one(job, options)
+        except UndoError:
+            console.print(f"Taken back: {speaker.take_back()}", style="dim", markup=False)
+        except (EOFError, KeyboardInterrupt):
+            return None
 
 
 COMMANDS = {

@@ -33,20 +33,20 @@ class Form(NamedTuple):
 
 
 class Misfit(Exception):
-    """A value that is not of its type, and its place: fields and indices, innermost first."""
+    """A value that is not of its type, and the path to it: fields and indices, innermost first."""
 
     def __init__(self, what: str) -> None:
         super().__init__(what)
         self.what = what
-        self.places: list[str] = []
+        self.path: list[str] = []
 
-    def within(self, place: str) -> "Misfit":
+    def within(self, where: str) -> "Misfit":
         """The same, seen from one level further out."""
-        self.places.append(place)
+        self.path.append(where)
         return self
 
     def __str__(self) -> str:
-        return f"{''.join(reversed(self.places)).lstrip('.')}: {self.what}".removeprefix(": ")
+        return f"{''.join(reversed(self.path)).lstrip('.')}: {self.what}".removeprefix(": ")
 
 
 def unfit(expected: str, value: Any) -> Misfit:

@@ -26,12 +26,12 @@ class Parting(NamedTuple):
     """The turn at which two dialogues part.
 
     Attributes:
-        place: of the turn, the same in both.
+        turn: its index, the same in both.
         context: what was said, heard and told before.
         replies: what the learner said in each.
     """
 
-    place: int
+    turn: int
     context: tuple[str, ...]
     replies: tuple[str, str]
 
@@ -154,7 +154,7 @@ class Comparison:
         return {
             "dialogues": both,
             "sources": [side.source for side in self.sides],
-            "parts": None if parted is None else parted.place,
+            "parts": None if parted is None else parted.turn,
         }
 
     @cached_property

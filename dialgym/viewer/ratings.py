@@ -201,7 +201,7 @@ class Rater:
     ) -> list[dict[str, Any]]:
         listing, row = comparison.sides[0].listing, comparison.pairs[number][0]
         turns: list[dict[str, Any]] = listing.dialogue(row)["turns"]
-        return turns[: parted.place]
+        return turns[: parted.turn]
 
 
 def _origin(stored: Mapping[str, Any]) -> dict[str, Any]:
