@@ -53,8 +53,7 @@ def show(
     markdown: Markdown = None,
 ) -> None:
     """Show the table of a panel: means with intervals, ranks with ties, costs; or all and a sum."""
-    from dialgym.experiments.panel_costs import costs_as_markdown
-    from dialgym.experiments.panel_tables import ranking_as_markdown
+    from dialgym.experiments.panel_tables import costs_as_markdown, ranking_as_markdown
     from dialgym.io.files import write_text
 
     if (panel is None) == (not every):
@@ -152,7 +151,7 @@ def rankings_of(
 
 def costs_of(rankings: list[Any], results: list[Path] | None) -> Any:
     """Costs of a panel, and the share of it that is done."""
-    from dialgym.experiments.panel_costs import panel_costs
+    from dialgym.experiments.panel_tables import panel_costs
     from dialgym.experiments.pydial_ranking import training_seconds
 
     panel: Panel = rankings[0].panel
