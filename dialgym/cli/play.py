@@ -146,16 +146,16 @@ class PlayConsole:
     def open(self) -> None:
         """Say what the game is, how long it is, and which commands there are."""
         console.print(self.entry.label, style="bold", markup=False)
-        for text in (self.entry.row.description, self._how_to_play()):
+        beginning = "\n".join(rules(self.task)[:1])
+        for text in (
+            self.entry.row.description,
+            self.task.how_to_play.get(self.party) or beginning,
+        ):
             console.print(text, markup=False)
         turns = turns_of(self.task, self.party)
         counted = "1 turn" if turns == 1 else f"at most {turns} turns"
         console.print(f"You are the {self.party}, and have {counted}. ", end="")
         console.print("/help shows all rules, /hint helps, /quit ends.\n", style="dim")
-
-    def _how_to_play(self) -> str:
-        """Instructions of the task for the player of a party, else the beginning of the rules."""
-        return self.task.how_to_play.get(self.party) or "\n".join(rules(self.task)[:1])
 
     def handle_command(self, line: str, task: Task, state: Any) -> None:
         """Do what a line that begins with a slash says.

@@ -153,7 +153,9 @@ def compare_rows(ranking: Ranking, first: str, second: str) -> str:
     common, digits = [env_id for env_id in a.scores if env_id in b.scores], DIGITS[ranking.metric]
     rows = [["environment", a.label, b.label, "difference"]]
     for env_id in common:
-        one, other = (_only(row, env_id) for row in (a, b))
+        one, other = (
+            RankedPolicy(row.name, row.actions, {env_id: row.scores[env_id]}) for row in (a, b)
+        )
         gap = difference(one, other)
         assert gap is not None
         cells = [format_estimate(each, digits) for each in (one.estimate, other.estimate, gap)]
@@ -171,10 +173,6 @@ def compare_rows(ranking: Ranking, first: str, second: str) -> str:
         f"{markdown_table(rows)}\nOver {where} the difference is "
         f"{format_estimate(whole, digits)} ({UNITS[ranking.metric]}): {verdict}.{more}\n"
     ) + (measures and f"\n{measures}")
-
-
-def _only(row: RankedPolicy, env_id: str) -> RankedPolicy:
-    return RankedPolicy(row.name, row.actions, {env_id: row.scores[env_id]})
 
 
 # Costs of panels

@@ -98,16 +98,13 @@ def _is_path(name: str) -> bool:
 
 def _repository(text: str, what: str) -> Repository:
     name, at, revision = text.partition("@")
-    if not _NAME.fullmatch(name) or ".." in name or (at and not _is_revision(revision)):
+    fits = _NAME.fullmatch(name) and (not at or _REVISION.fullmatch(revision))
+    if not fits or ".." in text:
         raise ValueError(
             f"{what}: expected {PREFIX}NAME or {PREFIX}NAME@REVISION, such as hf:openai/gpt2@main; "
             f"got {PREFIX + text!r}."
         )
     return Repository(name, revision or None)
-
-
-def _is_revision(text: str) -> bool:
-    return bool(_REVISION.fullmatch(text)) and ".." not in text
 
 
 _folders: dict[tuple[Repository, str, tuple[str, ...]], Path] = {}

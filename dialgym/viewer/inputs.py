@@ -118,7 +118,8 @@ class ViewerInputs:
             elif kind == DIALOGUES:
                 yield DIALOGUES, name, str(file), self._dialogues(file)
             else:
-                yield SCORES, _name_of_results(file), str(file), _results(file)
+                title = file.resolve().parent.name if file.name == RESULTS else file.stem
+                yield SCORES, title, str(file), _results(file)
 
     def _dialogues(self, path: Any) -> Listing:
         return Listing(load_dataset(path, trust=self.trust))
@@ -168,10 +169,6 @@ def _file(path: Path) -> Iterator[tuple[str, Path]]:
         yield SCORES, path
     elif path.name in RUN_FILES:
         yield RUN, path.parent
-
-
-def _name_of_results(file: Path) -> str:
-    return file.resolve().parent.name if file.name == RESULTS else file.stem
 
 
 def _results(file: Path) -> list[Result]:

@@ -65,7 +65,7 @@ def find_speaker(task: Task, learner: str, simulator: SimulatorLike) -> Speaker:
 
 
 def _named(task: Task, party: str, name: str | None, settings: dict[str, Any]) -> Speaker:
-    name = name or default_speaker(task, party)
+    name = name or next(iter(task.speakers.get(party, {})), None)
     if name is None:
         return MissingSpeaker()
     if ":" not in name:
@@ -83,8 +83,3 @@ def other_party(task: Task, learner: str) -> str:
     one_of("learner", learner, task.parties, task.name)
     first, second = task.parties
     return second if learner == first else first
-
-
-def default_speaker(task: Task, party: str) -> str | None:
-    """The name of the default speaker of a party, if there is one."""
-    return next(iter(task.speakers.get(party, {})), None)

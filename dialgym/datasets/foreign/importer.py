@@ -227,15 +227,14 @@ def relative(table: Any) -> Any:
     """A table whose settings name its own folder, and its dialogues by their index."""
     pa = arrow()
     texts = table["settings"].to_pylist()
-    known = {text: json.dumps({**_without_split(text), "data": FOLDER}) for text in set(texts)}
+    known = {}
+    for text in set(texts):
+        settings = {**parse_json(text, "settings"), "data": FOLDER}
+        settings.pop("split", None)  # the folder has these dialogues alone
+        known[text] = json.dumps(settings)
     options = [json.dumps({"dialogue": column}) for column in range(len(texts))]
     columns = {"settings": [known[text] for text in texts], "options": options}
     for name, values in columns.items():
         column = table.column_names.index(name)
         table = table.set_column(column, table.schema.field(name), pa.array(values, pa.string()))
     return table
-
-
-def _without_split(text: str) -> dict[str, Any]:
-    """Settings for a folder that has these dialogues alone."""
-    return {k: v for k, v in parse_json(text, "settings").items() if k != "split"}

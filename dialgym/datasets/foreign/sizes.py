@@ -76,7 +76,7 @@ def sized(
     else:
         made = make_tokenizer(tokenizer, charset)
     report.add("tokens", f"{made.vocab_size:,} of {_name(tokenizer)}")
-    counts = _token_counts(dialogues, made)
+    counts = [np.array([len(made.encode(t.text)) for t in d.turns]) for d in dialogues]
     limits = _limits(dialogues, counts, utterance_tokens, report)
     shorter, used = _within(dialogues, counts, limits, window, report)
     sizes = _sizes(shorter, charset, limits, tokenizer or f"bpe:{BPE}")
@@ -135,12 +135,9 @@ def in_charset(
 
 def _tidy(text: str) -> str:
     """A text on one line, without unprintable characters."""
-    printable = (c for c in unicodedata.normalize("NFC", text) if _is_kept(c) or c.isspace())
-    return " ".join("".join(printable).split())
-
-
-def _is_kept(char: str) -> bool:
-    return char in JOINERS or (char.isprintable() and char != UNKNOWN)
+    chars = unicodedata.normalize("NFC", text)
+    printable = (c for c in chars if c in JOINERS or c.isspace() or c.isprintable())
+    return " ".join("".join(printable).replace(UNKNOWN, "").split())
 
 
 def _tell_lost(dialogues: Sequence[ImportedDialogue], write: Write, report: ImportReport) -> None:
@@ -154,7 +151,9 @@ def _tell_lost(dialogues: Sequence[ImportedDialogue], write: Write, report: Impo
         texts = [turn.text for turn in dialogue.turns if not _is_plain(turn.text)]
         used = Counter("".join(texts))
         gone = {
-            char: n for char, n in used.items() if not (_is_space_or_accent(char) or written(char))
+            char: n
+            for char, n in used.items()
+            if not (char.isspace() or unicodedata.combining(char) or written(char))
         }
         gone.pop(UNKNOWN, None)
         lost.update(gone)
@@ -169,11 +168,6 @@ def _is_plain(text: str) -> bool:
     return text.isascii() and text.isprintable()
 
 
-def _is_space_or_accent(char: str) -> bool:
-    """Return True for a character without width or one written into that before."""
-    return char.isspace() or unicodedata.combining(char) > 0
-
-
 def _name_of(char: str) -> str:
     return unicodedata.name(char, f"U+{ord(char):04X}")
 
@@ -186,11 +180,6 @@ def _rewritten(
         return dialogue._replace(turns=turns)
     report.leave_out("dialogues with an utterance of other characters alone", dialogue.where)
     return None
-
-
-def _token_counts(dialogues: Iterable[ImportedDialogue], tokenizer: Tokenizer) -> list[np.ndarray]:
-    """For each dialogue, the tokens of its texts (T,) int64."""
-    return [np.array([len(tokenizer.encode(t.text)) for t in d.turns]) for d in dialogues]
 
 
 def _limits(
