@@ -1,4 +1,4 @@
-"""Bases of our own algorithms: checks and messages of all; updater and `predict` of most."""
+"""Bases of our own algorithms: arguments, checks, messages and `predict` of all; the updater."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import numpy as np
 import torch
 from sb3_contrib.common.maskable.utils import is_masking_supported
 from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.policies import BasePolicy
+from stable_baselines3.common.type_aliases import Schedule
 
 from agents.argument_checks import check_bounds, check_device, check_env, check_timesteps
 from agents.decoding.replies import Chats
@@ -33,15 +35,34 @@ class RunOptions(TypedDict, total=False):
     device: torch.device | str
 
 
+class SetupOptions(RunOptions, total=False):
+    """Those, and one for whoever makes a learner of a file."""
+
+    _init_setup_model: bool
+
+
+class LearnerOptions(SetupOptions, total=False):
+    """Arguments of all learners that follow gradients."""
+
+    learning_rate: float | Schedule
+    max_grad_norm: float
+
+
 class Learner(SafeFiles):
     """Joined with one of Stable-Baselines3's base classes, on its left."""
 
     env: Any
+    policy: Any
     num_timesteps: int
     max_grad_norm: float
     device: torch.device
     policy_class: type
     policy_kwargs: dict[str, Any]
+    policy_aliases: ClassVar[dict[str, type[BasePolicy]]]
+    policy_kinds: ClassVar[tuple[type, ...]] = ()
+    """The policies that it takes; those of `policy_aliases` where nothing is said."""
+    expected_policy: ClassVar[str] = "{}"
+    """Words for those, in the error for another one; `{}` are their names."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """An object whose arguments have been looked at, before anything is made of them."""
@@ -64,7 +85,7 @@ class Learner(SafeFiles):
         )
 
     def _get_policy_from_name(self, policy_name: str) -> Any:
-        aliases = getattr(self, "policy_aliases", {})
+        aliases = self.policy_aliases
         if policy_name in aliases:
             return aliases[policy_name]
         if policy_name in POLICIES:
@@ -80,11 +101,19 @@ class Learner(SafeFiles):
         super()._setup_model()  # type: ignore[misc]
 
     def _check_settings(self) -> None:
-        """Raise an error for a number out of bounds, or an argument that the policy does not take.
+        """Raise an error for a number out of bounds, another policy, or arguments unknown to it.
 
-        The latter names the nearest one.
+        The last names the nearest one.
         """
         check_bounds(type(self).__name__, vars(self))
+        kinds = self.policy_kinds or tuple(self.policy_aliases.values())
+        if not issubclass(self.policy_class, kinds):
+            expected = self.expected_policy.format(
+                " or ".join(f"agents.{k.__name__}" for k in kinds)
+            )
+            raise ValueError(
+                f"{type(self).__name__}: expected {expected}, got {self.policy_class.__name__}."
+            )
         policy, where = self.policy_class, f"policy_kwargs of {type(self).__name__}"
         check_arguments(self.policy_kwargs, arguments_of(policy), where)
 
@@ -113,6 +142,35 @@ class Learner(SafeFiles):
     ) -> bool:
         """Return True if `_setup_learn`, called with the same arguments, resets the env."""
         return reset_num_timesteps or getattr(self, "_last_obs", None) is None
+
+    def predict(
+        self,
+        observation: Any,
+        state: tuple[np.ndarray, ...] | None = None,
+        episode_start: np.ndarray | None = None,
+        deterministic: bool = False,
+        action_masks: np.ndarray | None = None,
+    ) -> tuple[np.ndarray, tuple[np.ndarray, ...] | None]:
+        """The next tokens or acts; where only the env has masks, it warns once without any.
+
+        Args:
+            observation: (n_envs, L) tokens or (n_envs, B) beliefs, one of them, or a mapping of
+                such arrays, as the space has it.
+            state, episode_start: as everywhere in Stable-Baselines3; not used.
+            deterministic: the likeliest or best action, else one drawn as in training.
+            action_masks: (n_envs, A), or (A,), what may be chosen, where the caller knows more than
+                the observation. A policy made with `mask=False` takes no notice.
+
+        Raises:
+            ValueError: masks of another shape, or a row that allows nothing; see `fitting`.
+        """
+        self._expect_masks(action_masks)
+        return self._predicted(observation, deterministic, action_masks), state
+
+    def _predicted(self, observation: Any, deterministic: bool, masks: Any) -> np.ndarray:
+        """The next actions, one or several as observations are."""
+        found: np.ndarray = self.policy.predict(observation, deterministic=deterministic)[0]
+        return found
 
     def descend(
         self, optimizer: torch.optim.Optimizer, loss: torch.Tensor, max_norm: float | None = None
@@ -160,33 +218,6 @@ class Learner(SafeFiles):
 
     def _excluded_save_params(self) -> list[str]:
         return [*super()._excluded_save_params(), "_masks_were_expected"]  # type: ignore[misc]
-
-
-class ActLearner(Learner):
-    """A learner whose policy chooses acts within masks."""
-
-    policy: Any
-
-    def predict(
-        self,
-        observation: Any,
-        state: tuple[np.ndarray, ...] | None = None,
-        episode_start: np.ndarray | None = None,
-        deterministic: bool = False,
-        action_masks: np.ndarray | None = None,
-    ) -> tuple[np.ndarray, tuple[np.ndarray, ...] | None]:
-        """The next acts, (n_envs, ...) for (n_envs, B) beliefs, within masks as sb3-contrib's.
-
-        Where the env has masks, it warns once when it is given none.
-
-        Raises:
-            ValueError: masks of another shape, or a row that allows nothing; see `fitting`.
-        """
-        self._expect_masks(action_masks)
-        found: tuple[np.ndarray, tuple[np.ndarray, ...] | None] = self.policy.predict(
-            observation, state, episode_start, deterministic, action_masks
-        )
-        return found
 
 
 class UpdatedLearner(Chats, Learner):

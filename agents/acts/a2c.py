@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
-import torch
+from stable_baselines3.common.policies import BasePolicy
 from torch import Tensor
 from torch.nn.functional import mse_loss
 
-from agents.acts.actor_critic import ActorCritic
+from agents.acts.actor_critic import ActorCritic, ActorCriticOptions
 from agents.buffers.dialogues import DialogueSample
-from agents.returns import bootstrap_values, vtrace
+from agents.models.heads import chosen
+from agents.returns import vtrace
+
+
+class OnceOptions(ActorCriticOptions, total=False):
+    """Arguments of `ActorCritic` that `A2C` hands on."""
+
+    dialogues_per_update: int
+
+
+class A2COptions(OnceOptions, total=False):
+    """Arguments of `A2C` that `TRACER` shares."""
+
+    gae_lambda: float
+    max_weight: float
 
 
 class A2C(ActorCritic):
@@ -23,56 +37,44 @@ class A2C(ActorCritic):
     PyDial's has the replay and leaves the weights out.
 
     Args:
-        args: as of `ActorCritic`.
-        batch_size, learning_starts: as there.
+        policy, env: as of `ActorCritic`.
+        batch_size, learning_starts: as of `ActorCritic`.
         gae_lambda: how far returns are trusted over values, from 0 to 1.
         max_weight: c.
-        kwargs: as of `ActorCritic`.
+        kwargs: further arguments of `ActorCritic`.
     """
 
     def __init__(
         self,
-        *args: Any,
+        policy: str | type[BasePolicy],
+        env: Any,
         batch_size: int | None = None,
         learning_starts: int = 0,
         gae_lambda: float = 1.0,
         max_weight: float = 1.0,
-        **kwargs: Any,
+        **kwargs: Unpack[OnceOptions],
     ) -> None:
         self.gae_lambda, self.max_weight = gae_lambda, max_weight
-        kwargs |= {"batch_size": batch_size, "learning_starts": learning_starts}
-        super().__init__(*args, **kwargs)
+        super().__init__(
+            policy, env, batch_size=batch_size, learning_starts=learning_starts, **kwargs
+        )
 
     def update(self, batch: DialogueSample) -> dict[str, Tensor]:
         logits, values = self.policy.logits_and_values(batch.observations, batch.masks)
         log_probs = logits.log_softmax(-1)
-        chosen = log_probs.gather(1, batch.actions[:, None])[:, 0]
-        ratios = chosen.detach().exp() / batch.behaviour
+        log_prob = chosen(log_probs, batch.actions)
+        ratios = log_prob.detach().exp() / batch.behaviour
         targets, advantages = vtrace(
             batch.rewards,
             values[:, 0].detach(),
             ratios,
             batch.last,
-            self.bootstrap_values(batch),
+            self.values_after(batch),
             self.gamma,
             self.gae_lambda,
         )
         entropy = -(log_probs.exp() * log_probs).sum(-1)
-        gain = ratios.clamp(max=self.max_weight) * advantages * chosen + self.ent_coef * entropy
-        policy_loss = self.policy_loss(batch, logits, gain)
+        gain = ratios.clamp(max=self.max_weight) * advantages * log_prob
         value_loss = mse_loss(values[:, 0], targets)
-        loss = policy_loss + self.vf_coef * value_loss
-        self.descend(self.policy.optimizer, loss)
-        return {"loss": loss, "value_loss": value_loss, "entropy": entropy.mean()} | {
-            "policy_gradient_loss": -gain.mean(), "weight": ratios.mean()
-        }  # fmt: skip
-
-    def policy_loss(self, batch: DialogueSample, logits: Tensor, gain: Tensor) -> Tensor:
-        """The loss of the policy, from what is to be raised (N,) of logits (N, A)."""
-        return -gain.mean()
-
-    @torch.no_grad()
-    def bootstrap_values(self, batch: DialogueSample) -> Tensor:
-        """(N,): V of what would have followed where a limit cut a dialogue off; else 0."""
-        values = self.policy.predict_values(batch.after[batch.cut])
-        return bootstrap_values(batch.cut, values[:, 0])
+        metrics = self.step_towards(batch, logits, entropy, gain, value_loss)
+        return {**metrics, "weight": ratios.mean()}

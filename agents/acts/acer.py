@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import torch
 from stable_baselines3.common.policies import BasePolicy
@@ -10,9 +10,11 @@ from stable_baselines3.common.type_aliases import PyTorchObs, Schedule
 from torch import Tensor, nn
 from torch.nn.functional import mse_loss
 
-from agents.acts.actor_critic import ActorCritic
+from agents.acts.actor_critic import ActorCritic, DialogueOptions
 from agents.acts.trust_region import TrustRegion
 from agents.buffers.dialogues import DialogueSample
+from agents.models.build import make_optimizer
+from agents.models.heads import chosen
 from agents.policies.belief import BeliefPolicy
 from agents.returns import bootstrap_values, retrace
 
@@ -29,11 +31,7 @@ class ActorQPolicy(BeliefPolicy):
         self.value_net = nn.Linear(self.mlp_extractor.latent_dim_vf, int(self.action_space.n))  # type: ignore[attr-defined]
         nn.init.orthogonal_(self.value_net.weight, 0.01)
         nn.init.zeros_(self.value_net.bias)
-        self.optimizer = self.optimizer_class(
-            self.parameters(),
-            lr=lr_schedule(1),  # type: ignore[call-arg]
-            **self.optimizer_kwargs,
-        )
+        self.optimizer = make_optimizer(self, lr_schedule)
 
     def predict_values(self, obs: PyTorchObs, allowed: Tensor | None = None) -> Tensor:
         """V (n, 1), over the acts that masks (n, A) allow."""
@@ -51,67 +49,56 @@ class ACER(ActorCritic):
     al. (2017), arXiv 1611.01224; over dialogues Weisz et al. (2018), arXiv 1802.03753.
 
     Args:
-        args: as of `ActorCritic`.
+        policy, env: as of `ActorCritic`.
         max_weight: c.
         trust_delta: how far KL(average || policy) may rise in a step, at each decision; None has no
             trust region.
         average_tau: how much of the policy goes into its average at each step.
-        kwargs: as of `ActorCritic`.
+        kwargs: further arguments of `ActorCritic`.
     """
 
     policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {"MlpPolicy": ActorQPolicy}
-    policy: ActorQPolicy  # type: ignore[assignment]
+    policy: ActorQPolicy
 
     def __init__(
         self,
-        *args: Any,
+        policy: str | type[BasePolicy],
+        env: Any,
         max_weight: float = 5.0,
         trust_delta: float | None = 1.0,
         average_tau: float = 0.05,
-        **kwargs: Any,
+        **kwargs: Unpack[DialogueOptions],
     ) -> None:
         self.max_weight = max_weight
         self.trust_delta, self.average_tau = trust_delta, average_tau
-        super().__init__(*args, **kwargs)
+        super().__init__(policy, env, **kwargs)
 
     def _setup_model(self) -> None:
         super()._setup_model()
-        if not isinstance(self.policy, ActorQPolicy):
-            raise ValueError(
-                f"ACER: expected agents.ActorQPolicy, got {type(self.policy).__name__}"
-            )
         delta = float("inf") if self.trust_delta is None else self.trust_delta
         self.trust_region = TrustRegion(self.policy, delta, self.average_tau)
 
     def update(self, batch: DialogueSample) -> dict[str, Tensor]:
-        if self._n_updates == 0:  # the policy may have been given other weights since it was made
-            self.trust_region.begin(self.policy)
         logits, q_values = self.policy.logits_and_values(batch.observations, batch.masks)
         log_probs = logits.log_softmax(-1)
-        chosen_q = q_values.gather(1, batch.actions[:, None])[:, 0]
+        chosen_q = chosen(q_values, batch.actions)
         targets = self.targets(batch, log_probs.detach(), q_values.detach())
         entropy = -(log_probs.exp() * log_probs).sum(-1)
         gain = self.gain(batch, log_probs, q_values.detach(), targets)
-        policy_loss = self.trust_region.loss(batch, logits, gain + self.ent_coef * entropy)
         value_loss = 0.5 * mse_loss(chosen_q, targets)
-        loss = policy_loss + self.vf_coef * value_loss
-        self.descend(self.policy.optimizer, loss)
-        self.trust_region.follow(self.policy)
-        return {"loss": loss, "value_loss": value_loss, "entropy": entropy.mean()} | {
-            "policy_gradient_loss": -gain.mean(), "q_value": chosen_q.mean()
-        }  # fmt: skip
+        metrics = self.step_towards(batch, logits, entropy, gain, value_loss)
+        return {**metrics, "q_value": chosen_q.mean()}
 
     @torch.no_grad()
     def targets(self, batch: DialogueSample, log_probs: Tensor, q_values: Tensor) -> Tensor:
         """Q_t^ret (N,), of log pi and Q (N, A)."""
-        at, probs = batch.actions[:, None], log_probs.exp()
-        cut = batch.cut
+        probs, cut = log_probs.exp(), batch.cut
         after = self.policy.predict_values(batch.after[cut], batch.masks_after_cut[cut])[:, 0]
         return retrace(
             batch.rewards,
             (probs * q_values).sum(-1),
-            q_values.gather(1, at)[:, 0],
-            probs.gather(1, at)[:, 0] / batch.behaviour,
+            chosen(q_values, batch.actions),
+            chosen(probs, batch.actions) / batch.behaviour,
             batch.last,
             bootstrap_values(cut, after),
             self.gamma,
@@ -121,15 +108,11 @@ class ACER(ActorCritic):
         self, batch: DialogueSample, log_probs: Tensor, q_values: Tensor, targets: Tensor
     ) -> Tensor:
         """(N,): what has the policy's gradient (eq. 7), of log pi and Q (N, A), Q^ret (N,)."""
-        probs, at = log_probs.detach().exp(), batch.actions[:, None]
+        probs = log_probs.detach().exp()
         values = (probs * q_values).sum(-1)
-        weight = (probs.gather(1, at)[:, 0] / batch.behaviour).clamp(max=self.max_weight)
-        chosen = weight * (targets - values) * log_probs.gather(1, at)[:, 0]
+        weight = (chosen(probs, batch.actions) / batch.behaviour).clamp(max=self.max_weight)
+        truncated = weight * (targets - values) * chosen(log_probs, batch.actions)
         # [1 - c / rho]+ pi = [pi - c mu]+, which also holds where mu is 0.
         left_out = (probs - self.max_weight * batch.probs).clamp(min=0)
         correction = left_out * (q_values - values[:, None]) * log_probs
-        return chosen + correction.masked_fill(~batch.masks, 0.0).sum(-1)
-
-    def _get_torch_save_params(self) -> tuple[list[str], list[str]]:
-        networks, variables = super()._get_torch_save_params()
-        return [*networks, "trust_region"], variables
+        return truncated + correction.masked_fill(~batch.masks, 0.0).sum(-1)

@@ -7,7 +7,7 @@ algorithm is what it does with a batch of them (`update`).
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, Unpack
 
 import numpy as np
 import torch
@@ -17,12 +17,31 @@ from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.type_aliases import GymEnv, Schedule
 from torch import Tensor
 
+from agents.acts.base import ActLearner, ExplorationOptions, ReplayOptions
+from agents.acts.trust_region import TrustRegion
 from agents.argument_checks import COUNT, require
 from agents.buffers.dialogues import ActionChoice, DialogueMemory, DialogueSample
-from agents.learner import ActLearner
+from agents.learner import RunOptions
 from agents.models.act_masks import allowed
 from agents.policies.belief import BeliefPolicy
+from agents.returns import bootstrap_values
 from agents.updater import check_rewards
+
+
+class ActorCriticOptions(ReplayOptions, ExplorationOptions, total=False):
+    """Arguments that all actor-critics hand on; those of `ActorCritic` that none changes."""
+
+    reward_scale: float
+    ent_coef: float
+    vf_coef: float
+
+
+class DialogueOptions(ActorCriticOptions, total=False):
+    """All arguments of `ActorCritic`."""
+
+    learning_starts: int
+    batch_size: int | None
+    dialogues_per_update: int
 
 
 class ActorCritic(ActLearner, OffPolicyAlgorithm):  # type: ignore[misc]
@@ -56,9 +75,9 @@ class ActorCritic(ActLearner, OffPolicyAlgorithm):  # type: ignore[misc]
 
     learns_by_sampling = True
 
-    policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {"MlpPolicy": BeliefPolicy}
-    policy: BeliefPolicy  # type: ignore[assignment]
+    policy: BeliefPolicy
     replay_buffer: DialogueMemory  # type: ignore[assignment]
+    trust_region: TrustRegion | None = None
 
     def __init__(
         self,
@@ -78,13 +97,8 @@ class ActorCritic(ActLearner, OffPolicyAlgorithm):  # type: ignore[misc]
         exploration_initial_eps: float = 0.05,
         exploration_final_eps: float = 0.05,
         exploration_fraction: float = 1.0,
-        stats_window_size: int = 100,
-        tensorboard_log: str | None = None,
-        policy_kwargs: dict[str, Any] | None = None,
-        verbose: int = 0,
-        seed: int | None = None,
-        device: torch.device | str = "auto",
         _init_setup_model: bool = True,
+        **run: Unpack[RunOptions],
     ) -> None:
         require(type(self).__name__, COUNT, gradient_steps=gradient_steps)
         if batch_size is None and gradient_steps > 1:
@@ -109,26 +123,13 @@ class ActorCritic(ActLearner, OffPolicyAlgorithm):  # type: ignore[misc]
             gamma=gamma,
             gradient_steps=gradient_steps,
             replay_buffer_class=DialogueMemory,
-            policy_kwargs=policy_kwargs,
-            stats_window_size=stats_window_size,
-            tensorboard_log=tensorboard_log,
-            verbose=verbose,
-            device=device,
             support_multi_env=True,
-            seed=seed,
             sde_support=False,
             supported_action_spaces=(spaces.Discrete,),
+            **run,  # type: ignore[misc]
         )
         if _init_setup_model:
             self._setup_model()
-
-    def _setup_model(self) -> None:
-        super()._setup_model()
-        if not isinstance(self.policy, BeliefPolicy):
-            raise ValueError(
-                f"{type(self).__name__}: expected agents.BeliefPolicy, got "
-                f"{type(self.policy).__name__}"
-            )
 
     # Rollout
 
@@ -177,10 +178,14 @@ class ActorCritic(ActLearner, OffPolicyAlgorithm):  # type: ignore[misc]
             return
         self.policy.set_training_mode(True)
         self._update_learning_rate(self.policy.optimizer)
+        if self.trust_region and self._n_updates == 0:  # it may have been given other weights
+            self.trust_region.begin(self.policy)
         for _ in range(gradient_steps):
             env = self._vec_normalize_env
             batch = memory.new(env) if batch_size is None else memory.draw(batch_size, env)
             metrics = self.update(batch._replace(rewards=batch.rewards * self.reward_scale))
+            if self.trust_region:
+                self.trust_region.follow(self.policy)
             for name, value in metrics.items():
                 self.logger.record_mean(f"train/{name}", float(value.detach()))
             self._n_updates += 1
@@ -192,7 +197,37 @@ class ActorCritic(ActLearner, OffPolicyAlgorithm):  # type: ignore[misc]
         """One step on a batch of dialogues; figures for the log."""
         raise NotImplementedError
 
+    def step_towards(
+        self,
+        batch: DialogueSample,
+        logits: Tensor,
+        entropy: Tensor,
+        gain: Tensor,
+        value_loss: Tensor,
+    ) -> dict[str, Tensor]:
+        """Raise gain and entropy (N,), by logits (N, A), and lower the loss of the values."""
+        policy_loss = self.policy_loss(batch, logits, gain + self.ent_coef * entropy)
+        loss = policy_loss + self.vf_coef * value_loss
+        self.descend(self.policy.optimizer, loss)
+        return {
+            "loss": loss,
+            "value_loss": value_loss,
+            "entropy": entropy.mean(),
+            "policy_gradient_loss": -gain.mean(),
+        }
+
+    @torch.no_grad()
+    def values_after(self, batch: DialogueSample) -> Tensor:
+        """(N,): V of what would have followed where a limit cut a dialogue off; else 0."""
+        values = self.policy.predict_values(batch.after[batch.cut])
+        return bootstrap_values(batch.cut, values[:, 0])
+
+    def policy_loss(self, batch: DialogueSample, logits: Tensor, gain: Tensor) -> Tensor:
+        """The loss of the policy, from what is to be raised (N,) of logits (N, A)."""
+        return self.trust_region.loss(batch, logits, gain) if self.trust_region else -gain.mean()
+
     # Stable-Baselines3
 
     def _get_torch_save_params(self) -> tuple[list[str], list[str]]:
-        return ["policy", "policy.optimizer"], []
+        region = ["trust_region"] if self.trust_region else []
+        return ["policy", "policy.optimizer", *region], []

@@ -1,16 +1,18 @@
-"""Base of PG and MADPL, online algorithms over acts: rollouts of whole dialogues, and updates.
+"""Base of the learners over acts, and of those whose rollouts are whole dialogues.
 
-In shape they are Stable-Baselines3's on-policy algorithms. A rollout is a dialogue in each row of
-the env; an algorithm says how it is collected (`collect`) and gives the `loss` of a minibatch. (The
-stock algorithms, with rollouts of so many steps, play act views as they are; see `gdpl`, which is
-one of them with rewards of its own.)
+Their arguments are declared once, as typed dictionaries; policies are checked, minibatches drawn
+and weights normalised here. The loops are Stable-Baselines3's: on-policy here, off-policy in
+`actor_critic` and `dqn`. (The stock algorithms, with rollouts of so many steps, play act views as
+they are; see `gdpl`, which is one of them with rewards of its own.)
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, ClassVar, NamedTuple
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, TypedDict, Unpack
 
+import numpy as np
 import torch
 from gymnasium import spaces
 from stable_baselines3.common.callbacks import BaseCallback
@@ -20,8 +22,141 @@ from stable_baselines3.common.type_aliases import GymEnv, Schedule
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
-from agents.learner import ActLearner
+from agents.learner import Learner, LearnerOptions, SetupOptions
 from agents.policies.belief import BeliefPolicy
+from agents.storage.models import read_model
+
+
+class RolloutOptions(LearnerOptions, total=False):
+    """Arguments of on-policy learners over acts."""
+
+    batch_size: int | None
+    n_epochs: int
+    gamma: float
+    ent_coef: float
+    vf_coef: float
+    normalize_advantage: bool
+
+
+class ReplayOptions(LearnerOptions, total=False):
+    """Arguments of off-policy learners over acts, the rates of exploration aside."""
+
+    buffer_size: int
+    gradient_steps: int
+    gamma: float
+    exploration_fraction: float
+
+
+class ExplorationOptions(TypedDict, total=False):
+    """Shares of acts that are drawn at random, at first and at last."""
+
+    exploration_initial_eps: float
+    exploration_final_eps: float
+
+
+class ActLearner(Learner):
+    """A learner whose policy chooses acts within masks."""
+
+    policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {"MlpPolicy": BeliefPolicy}
+
+    def _predicted(self, observation: Any, deterministic: bool, masks: Any) -> np.ndarray:
+        acts: np.ndarray = self.policy.predict(observation, None, None, deterministic, masks)[0]
+        return acts
+
+
+def copied_to(model: Any, env: VecEnv, left_out: Sequence[str], changes: Mapping[str, Any]) -> Any:
+    """A copy of a model that acts, and can learn on, in an env of another domain.
+
+    Args:
+        model: as `save` writes it.
+        env: wrapped as the model wants it.
+        left_out: attributes that belong to the env which it was in.
+        changes: of other attributes.
+    """
+    file = io.BytesIO()
+    model.save(file, exclude=left_out)
+    file.seek(0)
+    here = {
+        "observation_space": env.observation_space,
+        "action_space": env.action_space,
+        "num_timesteps": 0,
+        "_episode_num": 0,
+    }
+    return read_model(type(model), file, env, model.device, {**here, **changes})
+
+
+def minibatches(count: int, size: int | None) -> Iterator[Tensor]:
+    """Yield the rows of minibatches, `count` in a new order; None takes them whole."""
+    yield from torch.randperm(count).split(size or count)
+
+
+def normalize(weights: Tensor) -> Tensor:
+    """Weights (n,) with mean 0 and deviation 1; a single one stays as it is."""
+    if len(weights) < 2:
+        return weights
+    return (weights - weights.mean()) / (weights.std() + 1e-8)
+
+
+class DialogueRollouts(ActLearner, OnPolicyAlgorithm):  # type: ignore[misc]
+    """Stable-Baselines3's on-policy algorithm with rollouts of whole dialogues, not of steps.
+
+    An algorithm says how a rollout is collected (`collect`), and learns from it (`train`).
+    """
+
+    action_spaces: ClassVar[tuple[type[spaces.Space], ...]] = (spaces.Discrete, spaces.MultiBinary)
+
+    def __init__(
+        self,
+        policy: str | type[BasePolicy],
+        env: GymEnv | str,
+        learning_rate: float | Schedule,
+        gamma: float,
+        ent_coef: float = 0.0,
+        vf_coef: float = 0.0,
+        max_grad_norm: float = 1.0,
+        **run: Unpack[SetupOptions],
+    ) -> None:
+        self._n_updates = 0
+        super().__init__(
+            policy,  # type: ignore[arg-type]
+            env,
+            learning_rate=learning_rate,
+            n_steps=1,
+            gamma=gamma,
+            gae_lambda=1.0,
+            ent_coef=ent_coef,
+            vf_coef=vf_coef,
+            max_grad_norm=max_grad_norm,
+            use_sde=False,
+            sde_sample_freq=-1,
+            supported_action_spaces=self.action_spaces,
+            **run,
+        )
+
+    def _setup_model(self) -> None:
+        """Without a buffer of fixed size."""
+        self._check_settings()
+        self._setup_lr_schedule()
+        self.set_random_seed(self.seed)
+        self.rollout_buffer = None  # type: ignore[assignment]
+        self.policy = self.policy_class(
+            self.observation_space, self.action_space, self.lr_schedule, **self.policy_kwargs
+        ).to(self.device)
+
+    def collect_rollouts(  # type: ignore[override]
+        self, env: VecEnv, callback: BaseCallback, rollout_buffer: Any, n_rollout_steps: int
+    ) -> bool:
+        """Play whole dialogues; False where a callback wants to stop."""
+        self.policy.set_training_mode(False)
+        callback.on_rollout_start()
+        if not self.collect(env, callback):
+            return False
+        callback.on_rollout_end()
+        return True
+
+    def collect(self, env: VecEnv, callback: BaseCallback) -> bool:
+        """Play, and keep what `train` reads; False where a callback wants to stop."""
+        raise NotImplementedError
 
 
 class ActRollout(NamedTuple):
@@ -39,8 +174,8 @@ class ActRollout(NamedTuple):
         return ActRollout(*(column[rows] for column in self))
 
 
-class ActAlgorithm(ActLearner, OnPolicyAlgorithm):  # type: ignore[misc]
-    """Base of `PG` and `MADPL`.
+class ActAlgorithm(DialogueRollouts):
+    """Base of `PG` and `MADPL`: a rollout is a dialogue in each row of the env.
 
     Args:
         policy: `agents.BeliefPolicy`, or "MlpPolicy".
@@ -60,7 +195,6 @@ class ActAlgorithm(ActLearner, OnPolicyAlgorithm):  # type: ignore[misc]
         ValueError: a number that cannot be, another policy, or other spaces.
     """
 
-    policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {"MlpPolicy": BeliefPolicy}
     policy: BeliefPolicy  # type: ignore[assignment]
 
     def __init__(
@@ -75,82 +209,19 @@ class ActAlgorithm(ActLearner, OnPolicyAlgorithm):  # type: ignore[misc]
         vf_coef: float = 0.5,
         normalize_advantage: bool = True,
         max_grad_norm: float = 10.0,
-        stats_window_size: int = 100,
-        tensorboard_log: str | None = None,
-        policy_kwargs: dict[str, Any] | None = None,
-        verbose: int = 0,
-        seed: int | None = None,
-        device: torch.device | str = "auto",
-        _init_setup_model: bool = True,
+        **run: Unpack[SetupOptions],
     ) -> None:
         self.batch_size, self.n_epochs = batch_size, n_epochs
         self.normalize_advantage = normalize_advantage
-        self._n_updates = 0
-        super().__init__(
-            policy,  # type: ignore[arg-type]
-            env,
-            learning_rate=learning_rate,
-            n_steps=1,
-            gamma=gamma,
-            gae_lambda=1.0,
-            ent_coef=ent_coef,
-            vf_coef=vf_coef,
-            max_grad_norm=max_grad_norm,
-            use_sde=False,
-            sde_sample_freq=-1,
-            stats_window_size=stats_window_size,
-            tensorboard_log=tensorboard_log,
-            policy_kwargs=policy_kwargs,
-            verbose=verbose,
-            seed=seed,
-            device=device,
-            supported_action_spaces=(spaces.Discrete, spaces.MultiBinary),
-            _init_setup_model=False,
-        )
-        if _init_setup_model:
-            self._setup_model()
-
-    def _setup_model(self) -> None:
-        """Without a buffer of fixed size."""
-        self._check_settings()
-        self._setup_lr_schedule()
-        self.set_random_seed(self.seed)
-        self.rollout_buffer = None  # type: ignore[assignment]
-        self.policy = self.policy_class(  # type: ignore[assignment]
-            self.observation_space, self.action_space, self.lr_schedule, **self.policy_kwargs
-        ).to(self.device)
-        if not isinstance(self.policy, BeliefPolicy):
-            raise ValueError(
-                f"{type(self).__name__}: expected agents.BeliefPolicy, got "
-                f"{type(self.policy).__name__}"
-            )
-
-    # Rollout
-
-    def collect_rollouts(  # type: ignore[override]
-        self, env: VecEnv, callback: BaseCallback, rollout_buffer: Any, n_rollout_steps: int
-    ) -> bool:
-        """Play a dialogue in each row; False where a callback wants to stop."""
-        self.policy.set_training_mode(False)
-        callback.on_rollout_start()
-        if not self.collect(env, callback):
-            return False
-        callback.on_rollout_end()
-        return True
-
-    def collect(self, env: VecEnv, callback: BaseCallback) -> bool:
-        """Play, and keep what `train` reads in `rollout`; False where a callback wants to stop."""
-        raise NotImplementedError
-
-    # Update
+        super().__init__(policy, env, learning_rate, gamma, ent_coef, vf_coef, max_grad_norm, **run)
 
     def train(self) -> None:
         """Pass over the rollout `n_epochs` times in minibatches."""
         self.policy.set_training_mode(True)
         self._update_learning_rate(self.policy.optimizer)
         for _ in range(self.n_epochs):
-            for batch in self.minibatches(self.rollout):
-                loss, metrics = self.loss(batch)
+            for rows in minibatches(len(self.rollout.weights), self.batch_size):
+                loss, metrics = self.loss(self.rollout.part(rows))
                 self.descend(self.policy.optimizer, loss)
                 for name, value in {"loss": loss, **metrics}.items():
                     self.logger.record_mean(f"train/{name}", float(value.detach()))
@@ -159,22 +230,13 @@ class ActAlgorithm(ActLearner, OnPolicyAlgorithm):  # type: ignore[misc]
 
     rollout: ActRollout
 
-    def minibatches(self, decisions: ActRollout) -> Iterator[ActRollout]:
-        """The decisions in a new order."""
-        count = len(decisions.weights)
-        order = torch.randperm(count)
-        for start in range(0, count, self.batch_size or count):
-            yield decisions.part(order[start : start + (self.batch_size or count)])
-
     def loss(self, batch: ActRollout) -> tuple[Tensor, dict[str, Tensor]]:
         """The loss of a minibatch, and figures for the log."""
         raise NotImplementedError
 
     def normalized(self, weights: Tensor) -> Tensor:
         """Weights (n,) as losses take them."""
-        if not self.normalize_advantage or len(weights) < 2:
-            return weights
-        return (weights - weights.mean()) / (weights.std() + 1e-8)
+        return normalize(weights) if self.normalize_advantage else weights
 
     # Stable-Baselines3
 

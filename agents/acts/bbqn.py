@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from typing import Any, Unpack
 
+from stable_baselines3.common.policies import BasePolicy
 from torch import Tensor
 
-from agents.acts.dqn import DQN
+from agents.acts.dqn import DQN, DQNOptions
 from dialgym.errors import one_of
 
 DIVERGENCES = ("kl", "alpha")
@@ -30,13 +30,13 @@ class BBQN(DQN):
 
     Args:
         policy, env: as of `DQN`.
-        args: as of `DQN`.
         divergence: "kl" or "alpha".
         alpha: of that divergence, from 0 to 1.
         n_samples: draws of the weights that an expectation is taken over.
         kl_coef: v.
+        exploration_initial_eps, exploration_final_eps: as of `DQN`.
         policy_kwargs: as of `QPolicy`; "bayes" weights and 10 `test_samples` unless it says more.
-        kwargs: as of `DQN`; no random acts but the first `learning_starts` unless they say so.
+        kwargs: further arguments of `DQN`.
 
     Raises:
         ValueError: as of `DQN`, or a number that cannot be.
@@ -44,27 +44,26 @@ class BBQN(DQN):
 
     def __init__(
         self,
-        policy: Any,
+        policy: str | type[BasePolicy],
         env: Any,
-        *args: Any,
         divergence: str = "kl",
         alpha: float = 0.5,
         n_samples: int = 1,
-        policy_kwargs: Mapping[str, Any] | None = None,
         exploration_initial_eps: float = 0.0,
         exploration_final_eps: float = 0.0,
-        **kwargs: Any,
+        **kwargs: Unpack[DQNOptions],
     ) -> None:
         one_of("divergence", divergence, DIVERGENCES, "BBQN")
-        if not 0 < alpha <= 1:
-            raise ValueError(f"BBQN: alpha must lie in (0, 1], got {alpha}")
         self.divergence, self.alpha, self.n_samples = divergence, alpha, n_samples
-        kwargs["policy_kwargs"] = {"uncertainty": "bayes", "test_samples": 10} | {
-            **(policy_kwargs or {})
-        }
-        kwargs["exploration_initial_eps"] = exploration_initial_eps
-        kwargs["exploration_final_eps"] = exploration_final_eps
-        super().__init__(policy, env, *args, **kwargs)
+        given = kwargs.get("policy_kwargs") or {}
+        kwargs["policy_kwargs"] = {"uncertainty": "bayes", "test_samples": 10, **given}
+        super().__init__(
+            policy,
+            env,
+            exploration_initial_eps=exploration_initial_eps,
+            exploration_final_eps=exploration_final_eps,
+            **kwargs,
+        )
 
     def estimates(self, observations: Tensor) -> Tensor:
         """(n_samples, n, A): Q by weights that are drawn, for each observation again."""

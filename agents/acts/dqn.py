@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 import stable_baselines3
@@ -12,9 +12,9 @@ from stable_baselines3.common.policies import BasePolicy
 from torch import Tensor
 from torch.nn.functional import smooth_l1_loss
 
+from agents.acts.base import ActLearner, ExplorationOptions, ReplayOptions
 from agents.acts.q_network import QPolicy, count_heads, in_mode
 from agents.buffers.masked_replay import MaskedReplayBuffer, Transitions
-from agents.learner import ActLearner
 from agents.models.act_masks import (
     allowed,
     allowed_at_the_end,
@@ -23,6 +23,32 @@ from agents.models.act_masks import (
     random_below,
 )
 from agents.updater import check_rewards
+
+
+class StepOptions(ReplayOptions, total=False):
+    """Arguments of `stable_baselines3.DQN` that all of our kin hand on."""
+
+    learning_starts: int
+    batch_size: int
+    tau: float
+    train_freq: int | tuple[int, str]
+    n_steps: int
+    target_update_interval: int
+
+
+class StockOptions(StepOptions, ExplorationOptions, total=False):
+    """Arguments of `stable_baselines3.DQN`, but for those of its buffer."""
+
+
+class DQNOptions(StepOptions, total=False):
+    """Arguments of `DQN`, the rates of exploration aside."""
+
+    double: bool
+    priority_alpha: float
+    priority_beta: float
+    reward_scale: float
+    head_probability: float
+    kl_coef: float
 
 
 class DQN(ActLearner, stable_baselines3.DQN):  # type: ignore[misc]
@@ -44,7 +70,6 @@ class DQN(ActLearner, stable_baselines3.DQN):  # type: ignore[misc]
     Args:
         policy: `agents.QPolicy`, or "MlpPolicy".
         env: to learn in.
-        args: as of `stable_baselines3.DQN`.
         double: the online network chooses the act whose target value is taken.
         priority_alpha: see `MaskedReplayBuffer`; 0 draws transitions all alike.
         priority_beta: how much of the bias of such draws is taken away; 1 is reached linearly.
@@ -55,7 +80,7 @@ class DQN(ActLearner, stable_baselines3.DQN):  # type: ignore[misc]
         kl_coef: weight of the divergence of variational weights ("bayes", "concrete") from their
             prior, of which each transition in memory bears its share: the variance of the noise
             that targets are taken to have.
-        kwargs: as of that class, among them `n_steps`.
+        kwargs: further arguments of `stable_baselines3.DQN`, among them `n_steps`.
 
     Raises:
         ValueError: other observations or actions, a number that cannot be, or curiosity with
@@ -63,28 +88,27 @@ class DQN(ActLearner, stable_baselines3.DQN):  # type: ignore[misc]
     """
 
     policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {"MlpPolicy": QPolicy}
-    policy: QPolicy  # type: ignore[assignment]
+    policy: QPolicy
     replay_buffer: MaskedReplayBuffer  # type: ignore[assignment]
 
     def __init__(
         self,
-        policy: str | type[QPolicy],
+        policy: str | type[BasePolicy],
         env: Any,
-        *args: Any,
         double: bool = True,
         priority_alpha: float = 0.0,
         priority_beta: float = 0.4,
         reward_scale: float = 1.0,
         head_probability: float = 0.5,
         kl_coef: float = 0.01,
-        **kwargs: Any,
+        **kwargs: Unpack[StockOptions],
     ) -> None:
         self.double, self.kl_coef, self.reward_scale = double, kl_coef, reward_scale
         self.priority_alpha, self.priority_beta = priority_alpha, priority_beta
         self.head_probability = head_probability
         self._masks = np.ones((0, 0), bool)  # (n_envs, A), of `_last_obs`
         self._heads = np.zeros(0, np.int64)  # (n_envs,), that each dialogue is held by
-        super().__init__(policy, env, *args, **kwargs)  # type: ignore[arg-type]
+        super().__init__(policy, env, **kwargs)  # type: ignore[arg-type]
 
     def _setup_model(self) -> None:
         """With a buffer of our own, which reads `n_steps` too."""
@@ -165,23 +189,9 @@ class DQN(ActLearner, stable_baselines3.DQN):  # type: ignore[misc]
         if dones.any():
             self._heads = np.where(dones, self._draw_heads(), self._heads)
 
-    def predict(
-        self,
-        observation: Any,
-        state: tuple[np.ndarray, ...] | None = None,
-        episode_start: np.ndarray | None = None,
-        deterministic: bool = False,
-        action_masks: np.ndarray | None = None,
-    ) -> tuple[np.ndarray, tuple[np.ndarray, ...] | None]:
-        """The next acts within masks (n_envs, A); without `deterministic`, as while learning.
-
-        See `ActLearner` for masks.
-        """
-        self._expect_masks(action_masks)
+    def _predicted(self, observation: Any, deterministic: bool, masks: Any) -> np.ndarray:
         rate = self.exploration_rate
-        return self.policy.predict(
-            observation, state, episode_start, deterministic, action_masks, rate
-        )
+        return self.policy.predict(observation, None, None, deterministic, masks, rate)[0]
 
     def q_distribution(self, obs: np.ndarray, samples: int = 32) -> tuple[np.ndarray, ...]:
         """Mean and standard deviation of Q, each (n, A); see `QPolicy.q_distribution`.

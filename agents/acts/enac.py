@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import torch
+from stable_baselines3.common.policies import BasePolicy
 from torch import Tensor, nn
 from torch.nn.functional import mse_loss
 
-from agents.acts.actor_critic import ActorCritic
+from agents.acts.actor_critic import ActorCritic, ActorCriticOptions
 from agents.buffers.dialogues import DialogueSample
-from agents.returns import bootstrap_values, discounted_returns
+from agents.models.heads import chosen
+from agents.returns import discounted_returns
 from agents.updater import check_tensor
 
 
@@ -68,20 +70,22 @@ class ENAC(ActorCritic):
     asks for phi phi' alone, which each layer's inputs and the gradients of its outputs give.
 
     Args:
-        args: as of `ActorCritic`; `learning_rate` is that of the values.
-        batch_size, learning_starts, dialogues_per_update: as there.
+        policy, env: as of `ActorCritic`.
+        batch_size, learning_starts, dialogues_per_update: as of `ActorCritic`.
         step_size: what the natural gradient is multiplied by; where it is large, `max_kl` alone
             bounds how far noise may lead.
         max_kl: largest KL divergence of a step, to second order, summed over a dialogue.
         damping: ridge of the regression, as a share of the mean square of phi.
         min_weight, max_weight: bounds of a dialogue's weight.
+        learning_rate: that of the values.
         ent_coef: what each decision's return gains for each nat of -log pi(a_t | s_t).
-        kwargs: as of `ActorCritic`.
+        kwargs: further arguments of `ActorCritic`.
     """
 
     def __init__(
         self,
-        *args: Any,
+        policy: str | type[BasePolicy],
+        env: Any,
         batch_size: int | None = None,
         learning_starts: int = 0,
         dialogues_per_update: int = 32,
@@ -90,13 +94,18 @@ class ENAC(ActorCritic):
         damping: float = 0.1,
         min_weight: float = 0.0,
         max_weight: float = 1.0,
-        **kwargs: Any,
+        **kwargs: Unpack[ActorCriticOptions],
     ) -> None:
         self.step_size, self.max_kl, self.damping = step_size, max_kl, damping
         self.min_weight, self.max_weight = min_weight, max_weight
-        kwargs |= {"batch_size": batch_size, "learning_starts": learning_starts}
-        kwargs |= {"dialogues_per_update": dialogues_per_update}
-        super().__init__(*args, **kwargs)
+        super().__init__(
+            policy,
+            env,
+            learning_starts=learning_starts,
+            batch_size=batch_size,
+            dialogues_per_update=dialogues_per_update,
+            **kwargs,
+        )
 
     @property
     def actor(self) -> list[nn.Linear]:  # type: ignore[override]
@@ -114,7 +123,7 @@ class ENAC(ActorCritic):
         """
         with watched(self.actor) as calls:
             logits, values = self.policy.logits_and_values(batch.observations, batch.masks)
-        log_probs = logits.log_softmax(-1).gather(1, batch.actions[:, None])[:, 0]
+        log_probs = chosen(logits.log_softmax(-1), batch.actions)
         returns = self.returns(batch, log_probs.detach())
         ratios = self.ratios(batch, log_probs.detach())
         discounts = self.discounts(batch)
@@ -163,10 +172,8 @@ class ENAC(ActorCritic):
 
     def returns(self, batch: DialogueSample, log_probs: Tensor) -> Tensor:
         """The return from each decision on (N,), with its entropy."""
-        with torch.no_grad():
-            values = self.policy.predict_values(batch.after[batch.cut])[:, 0]
         rewards = batch.rewards - self.ent_coef * log_probs
-        columns = (rewards.double(), batch.last, bootstrap_values(batch.cut, values).double())
+        columns = (rewards.double(), batch.last, self.values_after(batch).double())
         sums, ends, following = (column.cpu().numpy() for column in columns)
         return rewards.new_tensor(discounted_returns(sums, self.gamma, ends, following))
 

@@ -8,23 +8,26 @@ the env are logged and not learned from. Source: Takanobu, Zhu and Huang (2019),
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 import torch
 from sb3_contrib import MaskablePPO
+from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
+from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.policies import BasePolicy
+from stable_baselines3.common.type_aliases import Schedule
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
+from agents.acts.base import ActLearner, RolloutOptions, minibatches, normalize
+from agents.argument_checks import COUNT, POSITIVE, require
 from agents.buffers.stored_acts import stored_acts
-from agents.learner import ActLearner
-from agents.policies.belief import BeliefPolicy
 from agents.storage.models import trained_in
 from agents.updater import check_tensor
-from dialgym.errors import one_of, with_settings
+from dialgym.errors import one_of, settings_as
 
 VARIANTS = ("turns", "session", "discriminator")
 
@@ -63,23 +66,9 @@ class Estimation:
 
     def __post_init__(self) -> None:
         one_of("variant", self.variant, VARIANTS, "estimation")
-        numbers = {"hidden": self.hidden, "batch_size": self.batch_size, "passes": self.passes}
-        for name, number in numbers.items():
-            if number < 1:
-                raise ValueError(f"estimation: {name} must be at least 1, got {number}")
-        if self.weight_clip is not None and self.weight_clip <= 0:
-            raise ValueError(f"estimation: weight_clip must be above 0, got {self.weight_clip}")
-
-    @classmethod
-    def of(cls, value: Estimation | Mapping[str, Any] | None) -> Estimation:
-        """The value itself, or what YAML spells as a mapping; None is all defaults.
-
-        Raises ValueError for an unknown setting.
-        """
-        if isinstance(value, Estimation):
-            return value
-        made: Estimation = with_settings(cls, "estimation", value or {})
-        return made
+        counts = {"hidden": self.hidden, "batch_size": self.batch_size, "passes": self.passes}
+        require("estimation", COUNT, **counts)
+        require("estimation", POSITIVE, weight_clip=self.weight_clip)
 
 
 class RewardEstimator(nn.Module):
@@ -135,6 +124,18 @@ def discriminator_loss(
     )
 
 
+class MaskableOptions(RolloutOptions, total=False):
+    """Arguments of `sb3_contrib.MaskablePPO`."""
+
+    n_steps: int
+    gae_lambda: float
+    clip_range: float | Schedule
+    clip_range_vf: float | Schedule | None
+    target_kl: float | None
+    rollout_buffer_class: type[RolloutBuffer] | None
+    rollout_buffer_kwargs: dict[str, Any] | None
+
+
 class GDPL(ActLearner, MaskablePPO):  # type: ignore[misc]
     """Guided dialog policy learning; see the module.
 
@@ -143,26 +144,29 @@ class GDPL(ActLearner, MaskablePPO):  # type: ignore[misc]
     end of a dialogue too.
 
     Args:
-        args, kwargs: as of `sb3_contrib.MaskablePPO`.
+        policy: "MlpPolicy", which is `agents.BeliefPolicy`, or another one that takes masks.
+        env: any env or VecEnv of beliefs and acts.
         dataset: the expert's dialogues: a `Dataset`, `ActData`, or a path; None only to load and
             play.
         estimation: how rewards are estimated, an `Estimation` or a mapping of its fields.
+        kwargs: further arguments of `sb3_contrib.MaskablePPO`.
 
     Raises:
         ValueError: a number or name that cannot be, or dialogues that do not belong to the env.
     """
 
-    policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {"MlpPolicy": BeliefPolicy}
+    policy_kinds: ClassVar[tuple[type, ...]] = (MaskableActorCriticPolicy,)
 
     def __init__(
         self,
-        *args: Any,
+        policy: str | type[BasePolicy],
+        env: Any,
         dataset: Any = None,
         estimation: Estimation | Mapping[str, Any] | None = None,
-        **kwargs: Any,
+        **kwargs: Unpack[MaskableOptions],
     ) -> None:
-        self.dataset, self.estimation = dataset, Estimation.of(estimation)
-        super().__init__(*args, **kwargs)
+        self.dataset, self.estimation = dataset, settings_as(Estimation, "estimation", estimation)
+        super().__init__(policy, env, **kwargs)  # type: ignore[arg-type]
 
     def _setup_model(self) -> None:
         super()._setup_model()
@@ -254,19 +258,14 @@ class GDPL(ActLearner, MaskablePPO):  # type: ignore[misc]
     def update_estimator(self, turns: TurnTransitions, log_probs: Tensor) -> None:
         """Gradient steps in which some turns (n,) are compared with as many of the expert's."""
         size = min(self.estimation.batch_size, len(log_probs))
-        for rows in self._minibatches(len(log_probs), size):
+        passes = (minibatches(len(log_probs), size) for _ in range(self.estimation.passes))
+        for rows in (rows for each in passes for rows in each if len(rows) == size):
             drawn = torch.randint(len(self.expert.rewards), (size,)).numpy()
             loss, gap = self.estimator_loss(drawn, turns.part(rows), log_probs[rows])
             self.descend(self.estimator_optimizer, loss, max_norm=math.inf)
             clip_weights(self.estimator, self.estimation.weight_clip)
             self.logger.record_mean("train/estimator_loss", float(loss.detach()))
             self.logger.record_mean("train/estimated_gap", float(gap))
-
-    def _minibatches(self, count: int, size: int) -> Iterator[Tensor]:
-        for _ in range(self.estimation.passes):
-            order = torch.randperm(count)
-            for start in range(0, count - size + 1, size):
-                yield order[start : start + size]
 
     def estimator_loss(
         self, drawn: np.ndarray, sampled: TurnTransitions, log_probs: Tensor
@@ -304,7 +303,7 @@ class GDPL(ActLearner, MaskablePPO):  # type: ignore[misc]
         found = self.estimator(turns) - share * settings.log_prob_weight * log_probs
         check_tensor("estimated reward", found, self._where)
         if settings.normalize:
-            found = (found - found.mean()) / (found.std() + 1e-8)
+            found = normalize(found)
         self.logger.record("train/estimated_reward", float(found.mean()))
         rewards = found.cpu().numpy().reshape(shape)
         if settings.variant != "session":

@@ -11,16 +11,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from copy import deepcopy
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import torch
 from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor, nn
 from torch.nn.functional import mse_loss
 
-from agents.acts.base import ActAlgorithm
+from agents.acts.base import ActAlgorithm, RolloutOptions, minibatches
 from agents.acts.pairs import OpenDialogue, OwnRewards, Played
 from agents.policies.belief import BeliefPolicy
 from agents.returns import discounted_returns
@@ -81,6 +82,11 @@ class TwoPartyBatch(NamedTuple):
     advantages: Tensor  # (n, 2): its own, and the global one
     returns: Tensor  # (n, 2)
 
+    def part(self, rows: Tensor) -> TwoPartyBatch:
+        """The decisions at `rows`."""
+        both = self.both[0][rows], self.both[1][rows]
+        return TwoPartyBatch(self.party, both, *(column[rows] for column in self[2:]))  # type: ignore[arg-type]
+
 
 class MADPL(ActAlgorithm):
     """Multi-agent dialog policy learning; see the module.
@@ -90,7 +96,7 @@ class MADPL(ActAlgorithm):
     place. A rollout is a dialogue of the pair for each row of the env.
 
     Args:
-        args: as of `ActAlgorithm`.
+        policy, env: as of `ActAlgorithm`.
         partner: a saved model, or a model, that the other party begins as and whose network it
             has; None begins with an untrained policy like the learner's.
         gae_lambda: of the advantages; 0 takes one step, as the paper does.
@@ -103,7 +109,7 @@ class MADPL(ActAlgorithm):
         values_rate: its learning rate.
         target_every: rollouts from one copy of the value network, which targets are read from, to
             the next.
-        kwargs: as of `ActAlgorithm`.
+        kwargs: further arguments of `ActAlgorithm`.
 
     Attributes:
         policies: of both parties.
@@ -115,7 +121,8 @@ class MADPL(ActAlgorithm):
 
     def __init__(
         self,
-        *args: Any,
+        policy: str | type[BasePolicy],
+        env: Any,
         partner: Any = None,
         gae_lambda: float = 0.95,
         clip_range: float = 0.2,
@@ -124,14 +131,14 @@ class MADPL(ActAlgorithm):
         values_hidden: int = 100,
         values_rate: float = 1e-3,
         target_every: int = 1,
-        **kwargs: Any,
+        **kwargs: Unpack[RolloutOptions],
     ) -> None:
         self.partner = partner
         self.clip_range, self.own_coef, self.empty_cost = clip_range, own_coef, empty_cost
         self.values_hidden, self.values_rate = values_hidden, values_rate
         self.target_every = target_every
         self._given_lambda = gae_lambda
-        super().__init__(*args, **kwargs)
+        super().__init__(policy, env, **kwargs)
 
     def _setup_model(self) -> None:
         super()._setup_model()
@@ -272,7 +279,7 @@ class MADPL(ActAlgorithm):
             policy.set_training_mode(True)
             self._update_learning_rate(policy.optimizer)
         for _ in range(self.n_epochs):
-            for batch in (part for one in whole for part in self._parts(one)):
+            for batch in self._batches(whole):
                 policy, name = self.policies[batch.party], self.parties[batch.party]
                 loss, metrics = self.loss(batch)  # type: ignore[arg-type]
                 self.descend(policy.optimizer, loss)
@@ -281,6 +288,11 @@ class MADPL(ActAlgorithm):
                 for key, value in {"loss": loss, "value_loss": value_loss, **metrics}.items():
                     self.logger.record_mean(f"train/{name}_{key}", float(value.detach()))
         self._n_updates += 1
+
+    def _batches(self, whole: list[TwoPartyBatch]) -> Iterator[TwoPartyBatch]:
+        for one in whole:
+            for rows in minibatches(len(one.log_probs), self.batch_size):
+                yield one.part(rows)
 
     @torch.no_grad()
     def valued(self, party: int, turns: TwoPartyTurns) -> TwoPartyBatch:
@@ -296,14 +308,6 @@ class MADPL(ActAlgorithm):
         advantages = errors.new_tensor(discounted_returns(*columns))
         more = turns.actions, turns.masks, turns.log_probs, advantages, advantages + values
         return TwoPartyBatch(party, turns.both, *more)
-
-    def _parts(self, batch: TwoPartyBatch) -> Iterator[TwoPartyBatch]:
-        count = len(batch.log_probs)
-        order, size = torch.randperm(count), self.batch_size or count
-        for start in range(0, count, size):
-            rows = order[start : start + size]
-            both = batch.both[0][rows], batch.both[1][rows]
-            yield TwoPartyBatch(batch.party, both, *(column[rows] for column in batch[2:]))  # type: ignore[arg-type]
 
     def loss(self, batch: TwoPartyBatch) -> tuple[Tensor, dict[str, Tensor]]:  # type: ignore[override]
         """Of a party's policy: A = A_own + A_global in PPO's clipped objective, less entropy."""

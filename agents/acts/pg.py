@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import torch
 from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 from torch.nn.functional import mse_loss
 
-from agents.acts.base import ActAlgorithm, ActRollout
+from agents.acts.base import ActAlgorithm, ActRollout, RolloutOptions
 from agents.returns import discounted_returns
 from agents.updater import check_rewards
 from dialgym.errors import one_of
@@ -28,18 +29,25 @@ class PG(ActAlgorithm):
     baseline it is bootstrapped. Dialogues that end before the others of a rollout rest.
 
     Args:
-        args, kwargs: as of `ActAlgorithm`.
+        policy, env: as of `ActAlgorithm`.
         baseline: b: "none", the "mean" return of the rollout's decisions, or the "value" that the
             policy's critic learns, V(s_t).
+        kwargs: further arguments of `ActAlgorithm`.
 
     Raises:
         ValueError: as of `ActAlgorithm`, or another baseline.
     """
 
-    def __init__(self, *args: Any, baseline: str = "mean", **kwargs: Any) -> None:
+    def __init__(
+        self,
+        policy: str | type[BasePolicy],
+        env: Any,
+        baseline: str = "mean",
+        **kwargs: Unpack[RolloutOptions],
+    ) -> None:
         one_of("baseline", baseline, BASELINES, "PG")
         self.baseline = baseline
-        super().__init__(*args, **kwargs)
+        super().__init__(policy, env, **kwargs)
 
     def loss(self, batch: ActRollout) -> tuple[Tensor, dict[str, Tensor]]:
         values, log_prob, entropy = self.policy.evaluate_actions(

@@ -249,16 +249,21 @@ class TrainingJob(Job):
         stored = self._stored()
         known = digest([self.environment.id, self.environment.settings, vars(stored)])
         home = self.folder.parents[1] / "data" / f"{self.environment.short}-{stored.policy}-{known}"
-        with locked(home.with_name(f"{home.name}-collecting"), LONG):
-            return dialgym.collect(
-                self.environment.id,
-                stored.policy,
-                stored.episodes,
-                stored.seed,
-                path=home,
-                env_kwargs=dict(self.environment.settings),
-                policy_kwargs=dict(stored.policy_kwargs),
-            )
+        return collect_once(
+            home,
+            self.environment.id,
+            stored.policy,
+            stored.episodes,
+            seed=stored.seed,
+            env_kwargs=dict(self.environment.settings),
+            policy_kwargs=dict(stored.policy_kwargs),
+        )
+
+
+def collect_once(home: Path, env_id: str, policy: str, episodes: int, **more: Any) -> Any:
+    """Collect dialogues (as `dialgym.collect`) in a folder, where other jobs may want the same."""
+    with locked(home.with_name(f"{home.name}-collecting"), LONG):
+        return dialgym.collect(env_id, policy, episodes, path=home, **more)
 
 
 def train_quietly(algorithm: str, env_id: str, folder: Path, seed: int, **fields: Any) -> None:

@@ -24,15 +24,22 @@ from torch import Tensor
 
 from agents.argument_checks import COUNT, require
 from agents.buffers.sequences import Part, Sequences
-from agents.buffers.stored import DecisionBatch, Sampler, decisions_of, token_data
+from agents.buffers.stored import (
+    DecisionBatch,
+    Sampler,
+    decisions_of,
+    token_data,
+    with_token_reward,
+)
 from agents.buffers.stored_acts import StoredActs, act_decisions_of, stored_acts
 from agents.distributed.processes import Processes
-from agents.learner import RunOptions, UpdatedLearner
+from agents.learner import LearnerOptions, RunOptions, UpdatedLearner
 from agents.policies.belief import BeliefPolicy
 from agents.policies.gpt import GPTActorCritic, GPTPolicy
 from agents.storage.models import trained_in
 from agents.updater import Compute
 from dialgym.datasets import ActData, TokenBatch, TokenData
+from dialgym.errors import settings_as
 
 DialogueSample = TokenBatch | ActData
 """Some dialogues of a dataset, as tokens or as beliefs and acts."""
@@ -40,16 +47,14 @@ Losses = tuple[Tensor, dict[str, Tensor]]
 """Losses (n,) of a batch, and metrics (n,): averaged over decisions, minimised and logged."""
 
 
-class OfflineOptions(RunOptions, total=False):
+class OfflineOptions(LearnerOptions, total=False):
     """Arguments that all offline algorithms have in common."""
 
-    learning_rate: float | Schedule
     batch_size: int
     gamma: float
-    max_grad_norm: float
     compute: Compute | Mapping[str, Any] | None
     log_interval: int
-    _init_setup_model: bool
+    token_reward: Mapping[str, Any] | None
 
 
 class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
@@ -66,6 +71,9 @@ class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
         max_grad_norm: largest norm of a gradient.
         compute: precision and memory of a gradient step, as `Compute` or a mapping of its settings.
         log_interval: gradient steps from one line of the log to the next.
+        token_reward: added to the rewards of the tokens that the learner says, in the dialogues
+            alone: `constant`, `by_token` (rewards by a token's text, or a JSON file of rewards by
+            id) and their `scale`; see `TokenData.with_token_rewards`.
         stats_window_size, tensorboard_log, policy_kwargs, verbose, seed, device: as everywhere in
             Stable-Baselines3.
 
@@ -78,6 +86,8 @@ class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
         "GPTPolicy": GPTPolicy,
         "MlpPolicy": BeliefPolicy,
     }
+    policy_kinds: ClassVar[tuple[type, ...]] = (GPTActorCritic, BeliefPolicy)
+    expected_policy = "a GPT policy (agents.GPTPolicy), or on act views agents.BeliefPolicy"
     policy: GPTActorCritic  # type: ignore[assignment]
     find_decisions: ClassVar[Callable[..., Sequences]] = staticmethod(decisions_of)
     batch_class: ClassVar[Any] = DecisionBatch
@@ -95,6 +105,7 @@ class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
         max_grad_norm: float = 1.0,
         compute: Compute | Mapping[str, Any] | None = None,
         log_interval: int = 100,
+        token_reward: Mapping[str, Any] | None = None,
         _init_setup_model: bool = True,
         **run: Unpack[RunOptions],
     ) -> None:
@@ -102,8 +113,9 @@ class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
         self.batch_size = batch_size
         self.gamma = gamma
         self.max_grad_norm = max_grad_norm
-        self.compute = Compute.of(compute)
+        self.compute = settings_as(Compute, "compute", compute)
         self.log_interval = log_interval
+        self.token_reward = token_reward
         self.dataset = dataset
         self._n_updates = 0
         super().__init__(
@@ -130,17 +142,11 @@ class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
         self.set_random_seed(self.seed)
         self.policy = self.policy_class(  # type: ignore[assignment]
             self.observation_space, self.action_space, self.lr_schedule, **self.policy_kwargs
-        )
-        if not isinstance(self.policy, GPTActorCritic | BeliefPolicy):
-            raise ValueError(
-                f"{self.algorithm}: expected a GPT policy (agents.GPTPolicy), or on act views "
-                f"agents.BeliefPolicy, got {type(self.policy).__name__}"
-            )
-        self.policy = self.policy.to(self.device)
+        ).to(self.device)
         self._make_updater()
         self.data: Any = None  # `TokenData`, or `StoredActs`
         if self.dataset is not None:
-            self.data = self._stored()
+            self.data = self.stored(self.dataset)
             self.sampler = Sampler(len(self.data), self.batch_size, self.seed or 0)
 
     @property
@@ -152,8 +158,12 @@ class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
         """On act views; the masks of tokens are those of the policy."""
         return self._plays_acts and super()._env_has_masks
 
-    def _stored(self) -> TokenData | StoredActs:
-        """The dialogues of the dataset, as the env writes them."""
+    def stored(self, dataset: Any) -> TokenData | StoredActs:
+        """The dialogues of a dataset, as the env writes them and with the rewards to learn from.
+
+        Raises:
+            ValueError: they do not belong to the env, or what is asked for is for tokens alone.
+        """
         place = trained_in(self)
         if not self._plays_acts:
             if self.policy.features is not None:
@@ -161,9 +171,12 @@ class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
                     f"{self.algorithm}: stored dialogues have no features beside their tokens; "
                     "make the env without features"
                 )
-            return token_data(self.dataset, self.policy.token_space, (place or {}).get("id"))
+            data = token_data(dataset, self.policy.token_space, (place or {}).get("id"))
+            return with_token_reward(data, self.token_reward)
+        if self.token_reward:
+            raise ValueError(f"{self.algorithm}: token_reward is for words; leave it out here")
         spaces = self.observation_space, self.action_space
-        return stored_acts(self.dataset, spaces, self.gamma, place)
+        return stored_acts(dataset, spaces, self.gamma, place)
 
     # Learning
 
@@ -305,30 +318,10 @@ class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
 
     # Stable-Baselines3
 
-    def predict(
-        self,
-        observation: Any,
-        state: tuple[np.ndarray, ...] | None = None,
-        episode_start: np.ndarray | None = None,
-        deterministic: bool = False,
-        action_masks: np.ndarray | None = None,
-    ) -> tuple[np.ndarray, tuple[np.ndarray, ...] | None]:
-        """The next tokens, or acts; on act views it warns once when it is given no masks.
-
-        Args:
-            observation: (n_envs, L) tokens or (n_envs, B) beliefs; or one of them.
-            state, episode_start: as everywhere in Stable-Baselines3; not used.
-            deterministic: the likeliest action, else one drawn.
-            action_masks: (n_envs, A), or (A,), what may be chosen, where the caller knows more than
-                the observation space. A policy made with `mask=False` takes no notice.
-
-        Raises:
-            ValueError: masks of another shape, or a row that allows nothing; see `fitting`.
-        """
-        self._expect_masks(action_masks)
-        if action_masks is None or not getattr(self.policy, "config", {"mask": True})["mask"]:
-            return super().predict(observation, state, episode_start, deterministic)
-        return self._predict_within(action_masks, observation, deterministic), state
+    def _predicted(self, observation: Any, deterministic: bool, masks: Any) -> np.ndarray:
+        if masks is None or not getattr(self.policy, "config", {"mask": True})["mask"]:
+            return super()._predicted(observation, deterministic, None)
+        return self._predict_within(masks, observation, deterministic)
 
     def _excluded_save_params(self) -> list[str]:
         own = ["dataset", "data", "sampler", "processes", "updater"]

@@ -21,27 +21,25 @@ from torch import Tensor
 
 from agents.buffers.sequences import SequenceBuffer
 from agents.distributed.processes import Processes
-from agents.learner import RunOptions, UpdatedLearner
+from agents.learner import LearnerOptions, SetupOptions, UpdatedLearner
 from agents.models.build import check_same_tokens
 from agents.models.observations import has_masks
 from agents.online.reference import FrozenPolicy, KLControl
 from agents.policies.gpt import GPTActorCritic, GPTPolicy
 from agents.storage.models import load
 from agents.updater import Compute
+from dialgym.errors import settings_as
 
 
-class OnlineOptions(RunOptions, total=False):
+class OnlineOptions(LearnerOptions, total=False):
     """Arguments that all online algorithms over tokens have in common."""
 
-    learning_rate: float | Schedule
     n_steps: int
     batch_size: int
     ent_coef: float | Schedule
-    max_grad_norm: float
     kl: KLControl | Mapping[str, Any] | None
     env_masks: bool | None
     compute: Compute | Mapping[str, Any] | None
-    _init_setup_model: bool
 
 
 class OnlineAlgorithm(UpdatedLearner, OnPolicyAlgorithm):  # type: ignore[misc]
@@ -76,8 +74,12 @@ class OnlineAlgorithm(UpdatedLearner, OnPolicyAlgorithm):  # type: ignore[misc]
     """
 
     policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {"GPTPolicy": GPTPolicy}
+    policy_kinds = (GPTActorCritic,)
+    expected_policy = (
+        "a GPT policy (agents.GPTPolicy), whose update reads whole sequences (stock PPO takes any)"
+    )
     policy: GPTActorCritic  # type: ignore[assignment]
-    target_kl: float | None = None
+    target_kl: float | None
     process_state: ClassVar[tuple[str, ...]] = (
         "rng",
         "_last_obs",
@@ -99,8 +101,7 @@ class OnlineAlgorithm(UpdatedLearner, OnPolicyAlgorithm):  # type: ignore[misc]
         kl: KLControl | Mapping[str, Any] | None = None,
         env_masks: bool | None = None,
         compute: Compute | Mapping[str, Any] | None = None,
-        _init_setup_model: bool = True,
-        **run: Unpack[RunOptions],
+        **run: Unpack[SetupOptions],
     ) -> None:
         self.algorithm = type(self).__name__
         self.batch_size = batch_size
@@ -108,7 +109,7 @@ class OnlineAlgorithm(UpdatedLearner, OnPolicyAlgorithm):  # type: ignore[misc]
         self.kl = KLControl.of(kl)
         self.kl_coef = self.kl.coef
         self.env_masks = env_masks
-        self.compute = Compute.of(compute)
+        self.compute = settings_as(Compute, "compute", compute)
         super().__init__(
             policy,
             env,
@@ -123,21 +124,13 @@ class OnlineAlgorithm(UpdatedLearner, OnPolicyAlgorithm):  # type: ignore[misc]
             sde_sample_freq=-1,
             rollout_buffer_class=SequenceBuffer,  # type: ignore[arg-type]
             supported_action_spaces=(spaces.Discrete,),
-            _init_setup_model=False,
             **run,  # type: ignore[misc]
         )
-        if _init_setup_model:
-            self._setup_model()
 
     def _setup_model(self) -> None:
         self.processes = Processes(self.device)
         super()._setup_model()
         self.ent_coef = FloatSchedule(self.ent_coef)  # type: ignore[assignment]
-        if not isinstance(self.policy, GPTActorCritic):
-            raise ValueError(
-                f"{self.algorithm}: expected a GPT policy (agents.GPTPolicy), whose update reads "
-                f"whole sequences; got {type(self.policy).__name__}. Stock PPO takes any policy."
-            )
         self._make_updater()
         if self.env is not None:  # that of a loaded model may be another than it learned in
             check_same_tokens(self.observation_space, self.env.observation_space, "the env")
@@ -232,30 +225,11 @@ class OnlineAlgorithm(UpdatedLearner, OnPolicyAlgorithm):  # type: ignore[misc]
 
     # Prediction
 
-    def predict(
-        self,
-        observation: Any,
-        state: tuple[np.ndarray, ...] | None = None,
-        episode_start: np.ndarray | None = None,
-        deterministic: bool = False,
-        action_masks: np.ndarray | None = None,
-    ) -> tuple[np.ndarray, tuple[np.ndarray, ...] | None]:
-        """The next tokens.
-
-        Where only the env knows what may be said, it warns once when it is given no masks.
-
-        Args:
-            observation: (n_envs, L), or (L,), or a mapping of such arrays, as the space has it.
-            state, episode_start: as everywhere in Stable-Baselines3; not used.
-            deterministic: the likeliest token, else one drawn.
-            action_masks: (n_envs, V), or (V,), what may be said, where the caller knows more than
-                the observation space. A policy made with `mask=False` takes no notice.
-        """
-        self._expect_masks(action_masks)
-        masks = self._masks_to_predict(observation, action_masks)
-        if masks is None:
-            return super().predict(observation, state, episode_start, deterministic)
-        return self._predict_within(masks, observation, deterministic), state
+    def _predicted(self, observation: Any, deterministic: bool, masks: Any) -> np.ndarray:
+        within = self._masks_to_predict(observation, masks)
+        if within is None:
+            return super()._predicted(observation, deterministic, None)
+        return self._predict_within(within, observation, deterministic)
 
     @property
     def _env_has_masks(self) -> bool:

@@ -1,49 +1,31 @@
-"""Recipe: imitation of people, from a corpus with dialogue acts (`--data`), scored in two ways.
-
-How well the next acts of held-out dialogues are predicted, and what the policy is worth when it
-plays itself. The world is that of `$DIALGYM_MULTIWOZ`, or the one that is built in.
-"""
+"""Imitation of a corpus with dialogue acts, and how well its next acts are predicted."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-
-import numpy as np
+from typing import Any
 
 import agents
-import dialgym
-from benchmarks.recipes.runs import Run, train_by
-from benchmarks.recipes.tables import Column, Line, with_interval
+from agents.experiments.training_job import collect_once
+from benchmarks.recipes.job import RecipeJob
 from dialgym.datasets import ActData
-from dialgym.io.files import write_text
 from dialgym.tasks.multiwoz.corpus import MultiWOZCorpus
 
-ID = "dialgym/MultiWOZ-act-v0"
-WEIGHTS = {"BC": 1.0, "MLE, weight 2": 2.0, "MLE, weight 5": 5.0}
-"""Methods, and the weight of an act that was chosen."""
-STEPS, EPISODES = 4_000, 1_000
-PREDICTED = "predicted.json"
+
+def prepare(folder: Path, given: str | None) -> dict[str, Any]:
+    """No further settings.
+
+    Raises:
+        ValueError: no corpus is given.
+    """
+    if given is None:
+        raise ValueError("corpus: give the corpus to learn from, --data PATH_OR_HUB_NAME")
+    return {}
 
 
-def runs(folder: Path, seeds: int, data: str | None = None) -> list[Run]:
-    """Every training of the recipe, seed by seed."""
-    if data is None:
-        raise SystemExit("corpus: give the corpus to learn from, --data PATH_OR_HUB_NAME")
-    tested = {"goals": "test"}
-    return [
-        Run(method, ID, seed, folder / f"weight{weight:g}-seed{seed}", clone, (data, weight),
-            tested, deterministic=True)
-        for seed in range(seeds)
-        for method, weight in WEIGHTS.items()
-    ]  # fmt: skip
-
-
-def clone(run: Run) -> None:
-    """Imitation of the split that is not tested."""
-    data, weight = run.settings
-    rows = dialogues(run.folder.parent, data, learned_split(data))
-    train_by("mle", run, total_timesteps=STEPS, hyperparameters={"pos_weight": weight}, data=rows)
+def clone(job: RecipeJob) -> None:
+    """Imitate the split that is not tested."""
+    job.train(data=dialogues(job, learned_split(str(job.recipe.given))))
 
 
 def learned_split(data: str) -> str:
@@ -54,25 +36,18 @@ def learned_split(data: str) -> str:
         return "validation"
 
 
-def dialogues(folder: Path, data: str, split: str) -> Path:
-    """The folder of a split's dialogues, held again once for all runs."""
-    path = folder / f"corpus-{split}"
-    corpus = MultiWOZCorpus(data, split)
-    dialgym.collect(
-        ID, "corpus", len(corpus), path=path, policy_kwargs={"path": data, "split": split}
-    )
-    return path
+def dialogues(job: RecipeJob, split: str) -> Any:
+    """A split's dialogues, held again once for all runs."""
+    data = str(job.recipe.given)
+    path, count = job.root.resolve() / f"corpus-{split}", len(MultiWOZCorpus(data, split))
+    named = {"path": data, "split": split}
+    env_id = job.method.environment
+    return collect_once(path, env_id, "corpus", count, policy_kwargs=named)
 
 
-def predicted(run: Run) -> dict[str, float]:
-    """Precision, recall and F1 of all acts of the test split, greedy; kept in the run's folder."""
-    kept = run.folder / PREDICTED
-    if not kept.is_file():
-        rows = dialogues(run.folder.parent, run.settings[0], "test")
-        found = agreement(agents.load(run.model), dialgym.load_dataset(rows).acts())
-        write_text(kept, json.dumps(found) + "\n")
-    scores: dict[str, float] = json.loads(kept.read_text("utf-8"))
-    return scores
+def predicted(job: RecipeJob, _: Any) -> dict[str, float]:
+    """Precision, recall and F1 of all acts of the test split, greedy."""
+    return agreement(agents.load(job.model), dialogues(job, "test").acts())
 
 
 def agreement(model: agents.MLE, data: ActData) -> dict[str, float]:
@@ -84,26 +59,3 @@ def agreement(model: agents.MLE, data: ActData) -> dict[str, float]:
     precision, recall = hits / max(chosen.sum(), 1), hits / max(wanted.sum(), 1)
     f1 = 2 * hits / max(chosen.sum() + wanted.sum(), 1)
     return {"precision": float(precision), "recall": float(recall), "f1": float(f1)}
-
-
-def _column(name: str) -> Column:
-    return lambda line: with_interval(np.array([predicted(run)[name] for run in line.runs]))
-
-
-def _success(line: Line) -> str:
-    return with_interval(line.solved.mean(1))
-
-
-BASE = ("method", "seeds", "mean return")
-COLUMNS = {
-    "precision": _column("precision"),
-    "recall": _column("recall"),
-    "F1 of the next acts": _column("f1"),
-    "success, by seeds": _success,
-}
-NOTE = f"""\
-{STEPS:,} gradient steps on the corpus's training split (on its validation split where it comes
-without one); precision, recall and F1 over all acts of the test split, chosen greedily. Success in
-{EPISODES:,} dialogues a seed on the frozen test goals against the agenda user. In brackets 95 %
-intervals (Student's t over the seeds' means).
-"""

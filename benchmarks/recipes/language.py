@@ -1,115 +1,69 @@
-"""Everyday dialogue: supervised learning, and what PPO with a composite reward makes of it.
-
-The question is that of RL4LMs (Ramamurthy et al. 2023) and of OpenRL's tutorial, which answer it on
-DailyDialog with GPT-2: does reinforcement learning improve on the supervised model by every metric?
-Here the model is a small one from scratch, trained on the data that the recipe is given.
-"""
+"""Tokenizer of the people's replies, and metrics of a model's."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import dialgym
-from benchmarks.recipes.replies import metrics_of_run
-from benchmarks.recipes.runs import Run, train_by
-from benchmarks.recipes.tables import Column, Line, with_interval
+from benchmarks.recipes.job import RecipeJob
 from dialgym.io.files import write_atomically
 from dialgym.language.tokenizers import train_bpe
-from dialgym.tasks.daily_dialog.corpus import load_corpus
+from dialgym.registry import entry_of, make_task
+from dialgym.rewards import Reply
+from dialgym.rewards.metrics import ReplyMetrics
+from dialgym.tasks.daily_dialog.corpus import ActExamples, load_corpus
 
-ID = "dialgym/DailyDialog-v0"
 VOCABULARY = 2_048
-EXAMPLES = 48_000
-SUPERVISED: Mapping[str, Any] = {}
-REINFORCED: Mapping[str, Any] = {}
-"""Hyperparameters other than the built-in ones."""
-EPISODES = 5_000
+SEED = 8_000
+OF_VIEWS = ("tokenizer", "window")
+"""Settings that belong to the token view, not to the task."""
 
 
-def runs(folder: Path, seeds: int, data: str | None = None) -> list[Run]:
-    """Every training of the recipe, seed by seed."""
-    env_kwargs = {"data": data, "tokenizer": f"bpe:{tokenizer_of(folder, data)}"}
-    tested = {**env_kwargs, "split": "test"}
-    return [
-        Run(method, ID, seed, folder / f"{method}-seed{seed}", train, env_kwargs, tested)
-        for seed in range(seeds)
-        for method, train in {"supervised": supervise, "PPO": reinforce}.items()
-    ]
-
-
-def tokenizer_of(folder: Path, data: str | None) -> Path:
-    """The file of a byte-pair encoding of the training split, made where it is not there yet."""
-    path = folder.resolve() / "bpe.json"
+def prepare(folder: Path, data: str | None) -> dict[str, Any]:
+    """The data, and a byte-pair encoding of its training split, made where it is not there yet."""
+    path = folder / "bpe.json"
     if not path.is_file():
         bpe = train_bpe(load_corpus(data, "train").texts, VOCABULARY)
         write_atomically(path, lambda temporary: bpe.save(str(temporary)))
-    return path
+    return {"data": data, "tokenizer": f"bpe:{path}"}
 
 
-def supervise(run: Run) -> None:
-    """Maximum likelihood on what people said, from scratch."""
-    examples = dialgym.collect(
-        ID,
-        "reference",
-        EXAMPLES,
-        run.seed,
-        path=run.folder.parent / f"examples-seed{run.seed}",
-        env_kwargs={**run.settings, "rewards": {"length": 1.0}},  # quick, and not learned from
-    )
-    train_by("bc", run, hyperparameters=SUPERVISED, env_kwargs=run.settings, data=examples)
+def reply_metrics(job: RecipeJob, _: Any) -> dict[str, float]:
+    """`dialgym.rewards.metrics` of a model's replies; all models reply in the same dialogues."""
+    settings = {**job.method.settings, **job.method.scored}
+    count = job.recipe.options["replies"]
+    said = replies(str(job.model), job.method.environment, settings, count, SEED)
+    return _metrics(settings["data"]).values(said)
 
 
-def reinforce(run: Run) -> None:
-    """PPO with the default rewards, from the supervised model of the same seed."""
-    begin = run.folder.parent / f"supervised-seed{run.seed}" / "model.zip"
-    train_by("ppo", run, hyperparameters=REINFORCED, env_kwargs=run.settings, init_from=begin)
+@lru_cache(maxsize=1)
+def _metrics(data: Any) -> ReplyMetrics:
+    return ReplyMetrics(examples=ActExamples(data, 1))
 
 
-DIGITS = {
-    "rouge1": 3,
-    "rougeLsum": 3,
-    "meteor": 3,
-    "sacrebleu": 4,
-    "intent": 3,
-    "words": 1,
-    "distinct2": 3,
-}
-"""The metrics that are shown, and how exactly."""
-NAMES = ("ROUGE-1", "ROUGE-Lsum", "METEOR", "SacreBLEU", "intent", "words", "distinct-2")
+def replies(
+    policy: Any, env_id: str, env_kwargs: Mapping[str, Any], episodes: int, seed: int
+) -> list[Reply]:
+    """The first reply of `policy` in each of `episodes` dialogues, tokens drawn.
+
+    Args:
+        policy: whatever `dialgym.collect` takes.
+        env_id: of a `ReplyTask`.
+        env_kwargs: settings of the env.
+        episodes, seed: as of `dialgym.collect`.
+    """
+    held = dialgym.collect(env_id, policy, episodes, seed, env_kwargs=env_kwargs, num_envs=256)
+    task = make_task(entry_of(env_id), {k: v for k, v in env_kwargs.items() if k not in OF_VIEWS})
+    return [_reply(task, dialogue) for dialogue in held]
 
 
-def values(line: Line, name: str) -> np.ndarray:
-    """A metric of each seed's model, (S,)."""
-    return np.array([metrics_of_run(run, EPISODES)[name] for run in line.runs])
-
-
-def column(name: str) -> Column:
-    """The column of a metric: its mean over seeds, with an interval."""
-    return lambda line: with_interval(values(line, name), DIGITS[name])
-
-
-def gains(table: Sequence[Line]) -> str:
-    """Gain of PPO over the supervised model of the same seed, as a sentence."""
-    supervised, reinforced = table
-    added = [
-        f"{title} {with_interval(values(reinforced, name) - values(supervised, name), digits)}"
-        for title, (name, digits) in zip(NAMES, DIGITS.items(), strict=True)
-    ]
-    return f"PPO less the supervised model of the same seed: {', '.join(added)}.\n"
-
-
-COLUMNS = {title: column(name) for title, name in zip(NAMES, DIGITS, strict=True)}
-MORE = gains
-BASE = ("method", "seeds", "mean return")
-NOTE = f"""\
-Means over seeds (of examples, weights and learning); in brackets 95 % intervals (Student's t over
-the seeds' means). Each model replies in the same {EPISODES:,} places of the test split, tokens
-drawn from the whole distribution as in training, at most 20. ROUGE, METEOR and SacreBLEU (of the
-whole set) compare with what the person said; intent is the share of replies that the classifier of
-the reward takes for the person's dialogue act; words are words of a reply. The return is that of
-the reward, on {EPISODES:,} other dialogues of the split.
-"""
+def _reply(task: Any, dialogue: Mapping[str, Any]) -> Reply:
+    """The stored first utterance of the learner, as the rewards of the task would see it."""
+    text = next(turn["text"] for turn in dialogue["turns"] if turn["said"])
+    options = json.loads(dialogue["options"])
+    reply: Reply = task.first_reply(dialogue["seed"], text, options)
+    return reply

@@ -1,28 +1,51 @@
-"""Scores of several training seeds as a table, with intervals over the seeds."""
+"""Scores of several training seeds as a table, with intervals over the seeds.
+
+A column of a recipe is a name of `BASE`; or by its title a figure, ``[FIGURE, DIGITS]``, or a hook
+``module:function`` that is called with the line. A figure that ends in `` %`` is shown in per cent.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarks.recipes.runs import Run, Score
 from dialgym.experiments.statistics import Estimate, format_estimate, iqm, seed_estimate
 from dialgym.experiments.tables import markdown_table
+from dialgym.io.objects import load
 from dialgym.registry import entry_of
+
+if TYPE_CHECKING:
+    from benchmarks.recipes.job import RecipeJob
+    from benchmarks.recipes.recipe import Recipe
+
+DIGITS = 3
+PERCENT = " %"
 
 
 @dataclass(frozen=True)
 class Line:
-    """A method in an environment, over S training seeds of E episodes each."""
+    """A method in an environment, over S training seeds of E episodes each.
+
+    Attributes:
+        method, env_id: what it is, and where.
+        returns, solved: of each episode.
+        jobs: of the seeds.
+        metrics: by name what the task measures (`Task.metrics`), and the learner's `turns`.
+        measured: by name what hooks measure of a model, and its success in other settings.
+        hidden: it has no row.
+    """
 
     method: str
     env_id: str
     returns: np.ndarray  # (S, E)
     solved: np.ndarray  # (S, E)
-    runs: tuple[Run, ...] = ()  # (S,)
-    metrics: Mapping[str, np.ndarray] = field(default_factory=dict)  # (S, E) each; see `Score`
+    jobs: tuple[RecipeJob, ...] = ()  # (S,)
+    metrics: Mapping[str, np.ndarray] = field(default_factory=dict)  # (S, E) each
+    measured: Mapping[str, np.ndarray] = field(default_factory=dict)  # (S,) each
+    hidden: bool = False
 
     @property
     def means(self) -> np.ndarray:
@@ -36,38 +59,52 @@ class Line:
         scores = entry.row.references(entry.stand_in)
         return 100 * (self.means.mean() - scores["random"]) / (scores["expert"] - scores["random"])
 
+    def figure(self, name: str) -> np.ndarray:
+        """(S,) values of each seed; NaN where nothing was measured."""
+        if name in ("return", "success"):
+            return (self.returns if name == "return" else self.solved).mean(1)
+        if name in self.measured:
+            return self.measured[name]
+        if name in self.metrics:
+            return self.metrics[name].mean(1)
+        return np.full(len(self.returns), np.nan)
 
-def lines(scores: Sequence[Score]) -> list[Line]:
-    """The scores of each method and environment together, in their order."""
-    groups: dict[tuple[str, str], list[Score]] = {}
-    for score in scores:
-        groups.setdefault((score.run.method, score.run.env_id), []).append(score)
-    return [_line(group) for group in groups.values()]
+
+def lines(jobs: Sequence[RecipeJob], results: Mapping[RecipeJob, Any]) -> list[Line]:
+    """The scores of each method together, in their order."""
+    groups: dict[str, list[RecipeJob]] = {}
+    for job in jobs:
+        groups.setdefault(job.method.name, []).append(job)
+    return [_line(group, results) for group in groups.values()]
 
 
-def _line(group: Sequence[Score]) -> Line:
-    """Of the scores of one row, a seed each; of metrics those that all of them have."""
-    first = group[0]
-    names = [name for name in first.metrics if all(name in s.metrics for s in group)]
+def _line(group: Sequence[RecipeJob], results: Mapping[RecipeJob, Any]) -> Line:
+    """Of the jobs of one method; of metrics those that all seeds have."""
+    own = tuple(job for job in group if not job.under)
+    found = [results[job] for job in own]
+    method = own[0].method
+    measured = _together([one.get("measured", {}) for one in found])
+    for under in method.also:
+        of = [results[job]["measured"] for job in group if job.under == under]
+        measured |= _together(of)
     return Line(
-        first.run.method,
-        first.run.env_id,
-        np.stack([s.returns for s in group]),
-        np.stack([s.solved for s in group]),
-        tuple(s.run for s in group),
-        {name: np.stack([s.metrics[name] for s in group]) for name in names},
+        method.name,
+        method.environment,
+        np.array([one.get("returns", []) for one in found]),
+        np.array([one.get("solved", []) for one in found]),
+        own,
+        _together([one.get("metrics", {}) for one in found]),
+        measured,
+        method.hidden,
     )
 
 
-def lmrl_score(r: float, least: float, mean: float, best: float) -> float:
-    """LMRL-Gym's normalisation: 0 for `least`, 50 for the `mean` of the data, 100 for `best`.
+def _together(values: Sequence[Mapping[str, Any]]) -> dict[str, np.ndarray]:
+    names = [name for name in values[0] if all(name in one for one in values)]
+    return {name: np.array([one[name] for one in values]) for name in names}
 
-    Source: Abdulhai et al. (2023), section 5; nothing is below 0.
-    """
-    if r < mean:
-        return max(50 * (r - least) / (mean - least), 0.0)
-    return 50 + 50 * (r - mean) / (best - mean)
 
+# Columns
 
 Column = Callable[[Line], str]
 
@@ -84,15 +121,59 @@ BASE: dict[str, Column] = {
 
 
 def markdown(
-    table: Sequence[Line], more: dict[str, Column] | None = None, base: Sequence[str] = tuple(BASE)
+    table: Sequence[Line], columns: Mapping[str, Any] | None = None, hidden: bool = False
 ) -> str:
-    """A Markdown table of the `base` columns and of `more` columns."""
-    columns = {**{name: BASE[name] for name in base}, **(more or {})}
-    rows = [[column(line) for column in columns.values()] for line in table]
-    return markdown_table([list(columns), *rows])
+    """A Markdown table of the columns, by default those of `BASE`; of hidden lines if asked for."""
+    chosen = columns or dict.fromkeys(BASE)
+    made = {title: _column(title, given) for title, given in chosen.items()}
+    shown = [line for line in table if hidden or not line.hidden]
+    rows = [[column(line) for column in made.values()] for line in shown]
+    return markdown_table([list(made), *rows])
 
 
-def with_interval(means: np.ndarray, digits: int = 3) -> str:
+def _column(title: str, given: Any) -> Column:
+    if given is None:
+        return BASE[title]
+    if isinstance(given, str) and ":" in given:
+        return load(given)  # type: ignore[no-any-return]
+    name, digits = _figure(given)
+    scale, unit = (100, PERCENT) if name.endswith(PERCENT) else (1, "")
+
+    def column(line: Line) -> str:
+        values = scale * line.figure(name.removesuffix(PERCENT))
+        if np.isnan(values).any():
+            return ""
+        if unit and isinstance(given, str):
+            return f"{values.mean():.1f}{unit}"
+        return f"{with_interval(values, digits)}{unit}"
+
+    return column
+
+
+def _figure(given: Any) -> tuple[str, int]:
+    return (given, DIGITS) if isinstance(given, str) else (given[0], int(given[1]))
+
+
+def report(recipe: Recipe, table: Sequence[Line]) -> str:
+    """The table of a recipe, and what stands below it."""
+    more = load(recipe.more)(table) + "\n" if recipe.more else ""
+    if recipe.gain:
+        more = f"{_gain(recipe, table)}\n"
+    return f"{markdown(table, recipe.columns)}\n{more}{recipe.note}"
+
+
+def _gain(recipe: Recipe, table: Sequence[Line]) -> str:
+    """The sentence on the last row less the first, seed by seed."""
+    figures = dict(_figure(given) for given in recipe.columns.values() if given is not None)
+    first, *_, last = table
+    added = {
+        name: with_interval(last.figure(name) - first.figure(name), digits)
+        for name, digits in figures.items()
+    }
+    return f"{recipe.gain}\n".format_map(added)
+
+
+def with_interval(means: np.ndarray, digits: int = DIGITS) -> str:
     """Format the mean over seeds (S,) and, of several seeds, its interval; no zero is negative."""
     estimate = Estimate(*(round(float(value), digits) + 0.0 for value in seed_estimate(means)))
     return format_estimate(estimate, digits)

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.recipes.tables import lmrl_score, with_interval
+from benchmarks.recipes.lmrl import lmrl_score
+from benchmarks.recipes.tables import with_interval
 from dialgym.experiments.panel import panel_named
 from dialgym.experiments.row_files import read_rows
 from dialgym.experiments.tables import markdown_table

@@ -30,6 +30,12 @@ def use_it(path: str) -> float:
     assert_type(dialgym.load_dataset(path), dialgym.Dataset)
     learner = agents.ILQL("GPTPolicy", vec, dataset=games)
     assert_type(learner.learn(10), agents.ILQL)
+    beliefs = dialgym.sb3_vec_env("SlotFilling-act-v0", 4)
+    assert_type(agents.DQN("MlpPolicy", beliefs, n_steps=2, double=False), agents.DQN)
+    assert_type(agents.GDPL("MlpPolicy", beliefs, dataset=games, clip_range=0.1), agents.GDPL)
+    agents.TRACER("MlpPolicy", beliefs, batch_size=None, gae_lambda=0.9, policy_kwargs={})
+    agents.FeudalGain("MlpPolicy", beliefs, tau=0.01, reward_scale=0.05, learning_rate=1e-3)
+    agents.Committee("GPPolicy", beliefs, members={}, kernel="rbf", gamma=0.9, seed=0)
     result = dialgym.evaluate(again, "Wordle-20-v0", episodes=10)
     assert_type(result, dialgym.Result)
     low, high = result["Wordle-20-v0"].interval
@@ -49,5 +55,15 @@ def misuse_it() -> None:
     agents.ILQL("ValueGPTPolicy", vec, learning_rat=1e-3)  # wrong
     agents.CHAI("CHAIPolicy", vec, gamma="0.9")  # wrong
     agents.MLE("GPTPolicy", vec, seeed=1)  # wrong
+    agents.DQN("MlpPolicy", vec, n_stps=2)  # wrong
+    agents.BBQN("MlpPolicy", vec, batch_size="64")  # wrong
+    agents.FeudalDQN("MlpPolicy", vec, learning_rat=1e-3)  # wrong
+    agents.A2C("MlpPolicy", vec, gama=0.9)  # wrong
+    agents.TRACER("MlpPolicy", vec, gae_lamda=0.9)  # wrong
+    agents.ENAC("MlpPolicy", vec, ent_coef="0")  # wrong
+    agents.PG("MlpPolicy", vec, n_epoch=2)  # wrong
+    agents.MADPL("MlpPolicy", vec, batchsize=64)  # wrong
+    agents.GDPL("MlpPolicy", vec, clip_rnge=0.1)  # wrong
+    agents.Committee("GPPolicy", vec, sigma="5")  # wrong
     agents.train("Wordle-20-v0", "ppo", total_timestep=64)  # wrong
     agents.TrainConfig(eval_freq="often")  # wrong

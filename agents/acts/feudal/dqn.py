@@ -20,6 +20,7 @@ from agents.acts.feudal.transfer import Structured, StructuredPolicy
 from agents.acts.q_network import BeliefQNetwork, QPolicy, in_mode
 from agents.buffers.masked_replay import Transitions
 from agents.models.act_masks import random_acts, uniform
+from agents.models.heads import chosen
 from dialgym.tasks import BeliefStructure
 
 
@@ -186,7 +187,7 @@ class FeudalDQN(Structured, DQN):  # type: ignore[misc]
         """(2, n): what Q of the chosen acts should be, by the master and by sub-policies."""
         following, judge = self._following(batch)
         branches, acts = self.q_net.q_net.choose(judge, batch.next_masks)
-        values = torch.stack((at(following.master, branches), at(following.acts, acts)))
+        values = torch.stack((chosen(following.master, branches), chosen(following.acts, acts)))
         return batch.rewards + batch.discounts * values
 
     def _following(self, batch: Transitions) -> tuple[Parts, Parts]:
@@ -196,8 +197,3 @@ class FeudalDQN(Structured, DQN):  # type: ignore[misc]
             return following, following
         with in_mode(self.q_net, training=False):
             return following, self.q_net.parts(batch.next_observations)
-
-
-def at(values: Tensor, places: Tensor) -> Tensor:
-    """(n,): of values (n, k) the one at the place of each row."""
-    return values.gather(1, places[:, None])[:, 0]

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import torch
+from stable_baselines3.common.policies import BasePolicy
 from torch import Tensor
 
-from agents.acts.feudal.dqn import FeudalDQN, at
-from agents.acts.feudal.hierarchy import REQUEST_INFO, forbid
+from agents.acts.dqn import DQNOptions
+from agents.acts.feudal.dqn import FeudalDQN
+from agents.acts.feudal.hierarchy import REQUEST_INFO
 from agents.buffers.masked_replay import Transitions
+from agents.models.act_masks import masked
+from agents.models.heads import chosen
 from dialgym.tasks import BeliefStructure
 
 
@@ -26,10 +30,11 @@ class FeudalGain(FeudalDQN):
     (The paper's own have ACER for the master and the general sub-policy.)
 
     Args:
-        args: as of `FeudalDQN`.
+        policy, env: as of `FeudalDQN`.
         gain_reward: what a gain is worth.
         gain_threshold: the divergence, in bits, above which there is one.
-        kwargs: as of `FeudalDQN`.
+        exploration_initial_eps, exploration_final_eps: as of `DQN`.
+        kwargs: further arguments of `FeudalDQN`.
 
     Raises:
         ValueError: as of `FeudalDQN`; or `n_steps` are more than one, over which the belief in
@@ -38,22 +43,24 @@ class FeudalGain(FeudalDQN):
 
     def __init__(
         self,
-        *args: Any,
+        policy: str | type[BasePolicy],
+        env: Any,
         gain_reward: float = 2.0,
         gain_threshold: float = 0.2,
         exploration_initial_eps: float = 0.0,
         exploration_final_eps: float = 0.0,
-        policy_kwargs: dict[str, Any] | None = None,
-        **kwargs: Any,
+        **kwargs: Unpack[DQNOptions],
     ) -> None:
         if kwargs.get("n_steps", 1) > 1:
             raise ValueError(f"FeudalGain: expected n_steps=1, got {kwargs['n_steps']}")
         self.gain_reward, self.gain_threshold = gain_reward, gain_threshold
+        given = kwargs.get("policy_kwargs") or {}
+        kwargs["policy_kwargs"] = {"dueling": True, "uncertainty": "noisy", **given}
         super().__init__(
-            *args,
+            policy,
+            env,
             exploration_initial_eps=exploration_initial_eps,
             exploration_final_eps=exploration_final_eps,
-            policy_kwargs={"dueling": True, "uncertainty": "noisy", **(policy_kwargs or {})},
             **kwargs,
         )
 
@@ -63,11 +70,13 @@ class FeudalGain(FeudalDQN):
         tree = self.q_net.q_net.hierarchy
         following, judge = self._following(batch)
         branches, _ = self.q_net.q_net.choose(judge, batch.next_masks)
-        masters = batch.rewards + batch.discounts * at(following.master, branches)
+        masters = batch.rewards + batch.discounts * chosen(following.master, branches)
         only_slots = tree.branches == REQUEST_INFO
-        best = forbid(judge.acts, batch.next_masks & only_slots).argmax(1)
+        best = masked(judge.acts, batch.next_masks & only_slots).argmax(1)
         # Where no act about a slot is allowed next, there is no more to gain.
-        more = (batch.next_masks & only_slots).any(1) * batch.discounts * at(following.acts, best)
+        more = (
+            (batch.next_masks & only_slots).any(1) * batch.discounts * chosen(following.acts, best)
+        )
         gain = information_gain(
             self.structure, batch.observations, batch.next_observations, tree.slots[batch.actions]
         )
@@ -91,7 +100,7 @@ def information_gain(
         js_divergence(before[:, slot.start : slot.stop], after[:, slot.start : slot.stop])
         for slot in structure.asked
     ]
-    return at(torch.stack(gains, 1), slots)
+    return chosen(torch.stack(gains, 1), slots)
 
 
 def js_divergence(p: Tensor, q: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from agents.acts.dip import DIP, Features, same_features
-from agents.models.act_masks import FORBIDDEN_VALUE
+from agents.models.act_masks import masked
 from dialgym.tasks import BeliefStructure
 
 GIVE_INFO, REQUEST_INFO = 0, 1
@@ -120,24 +120,19 @@ class FeudalNetwork(SubPolicies):
 
     def choose(self, parts: Parts, masks: Tensor) -> tuple[Tensor, Tensor]:
         """The master's choices (n,) and the acts (n,): each the best that masks (n, A) allow."""
-        branches = forbid(parts.master, self.hierarchy.branches_allowed(masks)).argmax(1)
-        return branches, forbid(parts.acts, self.hierarchy.narrowed(masks, branches)).argmax(1)
+        branches = masked(parts.master, self.hierarchy.branches_allowed(masks)).argmax(1)
+        return branches, masked(parts.acts, self.hierarchy.narrowed(masks, branches)).argmax(1)
 
     def log_probs(self, parts: Parts, masks: Tensor) -> Tensor:
         """(n, A): log pi(a) = log pi(c) + log pi(a | c), of logits, over the acts allowed."""
         tree = self.hierarchy
-        branches = forbid(parts.master, tree.branches_allowed(masks)).log_softmax(1)  # (n, 2)
+        branches = masked(parts.master, tree.branches_allowed(masks)).log_softmax(1)  # (n, 2)
         give, request = (
-            forbid(parts.acts, masks & (tree.branches == branch)).log_softmax(1)
+            masked(parts.acts, masks & (tree.branches == branch)).log_softmax(1)
             for branch in (GIVE_INFO, REQUEST_INFO)
         )
         within = torch.where(tree.branches == GIVE_INFO, give, request)
-        return forbid(branches[:, tree.branches] + within, masks)
-
-
-def forbid(values: Tensor, allowed: Tensor) -> Tensor:
-    """Values with a large negative number where they are not allowed."""
-    return values.masked_fill(~allowed, FORBIDDEN_VALUE)
+        return masked(branches[:, tree.branches] + within, masks)
 
 
 def check_transfer(old: BeliefStructure, new: BeliefStructure) -> None:

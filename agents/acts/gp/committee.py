@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
+from stable_baselines3.common.policies import BasePolicy
 
 from agents.acts.gp.open_dialogues import Returns
 from agents.acts.gp.q_process import QProcess
-from agents.acts.gp.sarsa import GPSarsa
+from agents.acts.gp.sarsa import GPSarsa, SarsaOptions
 from agents.storage.models import load
 from dialgym.errors import one_of
 
@@ -51,7 +52,7 @@ class Committee(GPSarsa):
     domain, with a new member for it.
 
     Args:
-        args, kwargs: as of `GPSarsa`.
+        policy, env: as of `GPSarsa`.
         members: of domains by name: each a `GPSarsa`, a `Committee`, whose own member is
             taken, or the path of a saved one.
         credit: who learns from a dialogue. "own" is the domain's member alone. Multi-agent learning
@@ -59,6 +60,7 @@ class Committee(GPSarsa):
             gives each its part in the precision of the estimate of the act that was chosen;
             "winner" gives all to the most precise. A weight w divides the variance of the noise by
             w (the papers scale the return, which is then that of another task).
+        kwargs: further arguments of `GPSarsa`.
 
     Raises:
         ValueError: as of `GPSarsa`; another credit, or a member with another kernel.
@@ -66,16 +68,17 @@ class Committee(GPSarsa):
 
     def __init__(
         self,
-        *args: Any,
+        policy: str | type[BasePolicy],
+        env: Any,
         members: Mapping[str, Any] | None = None,
         credit: str = "own",
-        **kwargs: Any,
+        **kwargs: Unpack[SarsaOptions],
     ) -> None:
         one_of("credit", credit, CREDITS, "Committee")
         self.credit = credit
         self.members: dict[str, QProcess] = {}
         self.given = {name: _process_of(member) for name, member in (members or {}).items()}
-        super().__init__(*args, **kwargs)
+        super().__init__(policy, env, **kwargs)
 
     def _setup_model(self) -> None:
         """The member of the env's domain too."""
@@ -151,11 +154,6 @@ class Committee(GPSarsa):
         if isinstance(other, Committee):
             self.given = {name: member.copy() for name, member in other.members.items()}
         self._setup_model()
-
-    def _moved(self) -> None:
-        """A new domain has a new member; those of the others stay as they are."""
-        self.members = {name: member.copy() for name, member in self.members.items()}
-        del self.process
 
     def _excluded_save_params(self) -> list[str]:
         return [*super()._excluded_save_params(), "process"]

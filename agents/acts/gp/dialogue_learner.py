@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 from gymnasium import spaces
 from stable_baselines3.common.callbacks import BaseCallback
-from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.type_aliases import MaybeCallback
 from stable_baselines3.common.vec_env import VecEnv
 
+from agents.acts.base import DialogueRollouts
 from agents.acts.gp.open_dialogues import BootstrapValue, OpenDialogues, Returns
 from agents.acts.gp.policy import GPPolicy
-from agents.learner import ActLearner
+from agents.learner import SetupOptions
 from agents.models.act_masks import allowed, allowed_at_the_end
 from agents.updater import check_rewards
 from dialgym.views.info import group_of
 
 
-class DialogueLearner(ActLearner, OnPolicyAlgorithm):  # type: ignore[misc]
-    """Stable-Baselines3's on-policy algorithm with rollouts that go on until a dialogue ends.
+class ProcessOptions(SetupOptions, total=False):
+    """Arguments of all learners by Gaussian processes."""
+
+    gamma: float
+
+
+class DialogueLearner(DialogueRollouts):
+    """A learner whose rollouts go on until a dialogue ends, in any row of the env.
 
     An algorithm says how acts are chosen (`explore`), what its objectives are, what it believes to
     follow a dialogue that was cut off (`bootstrap_value`), and learns from returns (`absorb`).
@@ -34,46 +40,30 @@ class DialogueLearner(ActLearner, OnPolicyAlgorithm):  # type: ignore[misc]
     """
 
     policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {"GPPolicy": GPPolicy}
+    action_spaces = (spaces.Discrete,)
     policy: GPPolicy  # type: ignore[assignment]
     generator: np.random.Generator
     objectives: dict[str, float] | None = None
 
     def __init__(
-        self, policy: Any, env: Any, gamma: float, device: Any = "auto", **more: Any
+        self,
+        policy: str | type[BasePolicy],
+        env: Any,
+        gamma: float = 0.99,
+        **run: Unpack[SetupOptions],
     ) -> None:
         """`device` is taken, as of every algorithm, and not used: processes are NumPy's."""
         self.open = OpenDialogues(0, gamma)
         self.ended: list[Returns] = []
         self.dialogues = 0
-        super().__init__(
-            policy,
-            env,
-            learning_rate=1.0,
-            n_steps=1,
-            gamma=gamma,
-            gae_lambda=1.0,
-            ent_coef=0.0,
-            vf_coef=0.0,
-            max_grad_norm=1.0,  # of no gradient
-            use_sde=False,
-            sde_sample_freq=-1,
-            device="cpu",
-            supported_action_spaces=(spaces.Discrete,),
-            _init_setup_model=False,
-            **more,
-        )
+        run["device"] = "cpu"
+        super().__init__(policy, env, 1.0, gamma, **run)
 
     def _setup_model(self) -> None:
         """The policy, and a generator where a file has given none."""
-        self._check_settings()
-        self._setup_lr_schedule()
-        self.set_random_seed(self.seed)
-        self.rollout_buffer = None  # type: ignore[assignment]
         if not hasattr(self, "generator"):
             self.generator = np.random.default_rng(self.seed)
-        self.policy = self.policy_class(  # type: ignore[assignment]
-            self.observation_space, self.action_space, self.lr_schedule, **self.policy_kwargs
-        )
+        super()._setup_model()
         self.policy.rng = self.generator
 
     # What an algorithm says
@@ -108,15 +98,12 @@ class DialogueLearner(ActLearner, OnPolicyAlgorithm):  # type: ignore[misc]
         """As everywhere in Stable-Baselines3; a rollout of `log_interval` is about a dialogue."""
         return super().learn(total_timesteps, callback, log_interval, **kwargs)
 
-    def collect_rollouts(  # type: ignore[override]
-        self, env: VecEnv, callback: BaseCallback, rollout_buffer: Any, n_rollout_steps: int
-    ) -> bool:
+    def collect(self, env: VecEnv, callback: BaseCallback) -> bool:
         """Play until a dialogue ends; False where a callback wants to stop.
 
         Raises:
             FloatingPointError: a reward is not finite; nothing is learned from it.
         """
-        callback.on_rollout_start()
         while not self.ended:
             seen: Any = self._last_obs
             masks = allowed(env)
@@ -134,7 +121,6 @@ class DialogueLearner(ActLearner, OnPolicyAlgorithm):  # type: ignore[misc]
             if not callback.on_step():
                 self.train()
                 return False
-        callback.on_rollout_end()
         return True
 
     def _rewards(self, rewards: np.ndarray, infos: list[dict[str, Any]]) -> np.ndarray:

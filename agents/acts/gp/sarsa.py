@@ -4,24 +4,42 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping
-from copy import copy, deepcopy
 from pathlib import Path
-from typing import Any
+from typing import Any, Self, Unpack
 
 import numpy as np
 from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.type_aliases import GymEnv
 
+from agents.acts.base import copied_to
 from agents.acts.belief_structure import structure_of
 from agents.acts.gp.coordinates import TOP, Coordinates, Plain, coordinates_of
-from agents.acts.gp.dialogue_learner import DialogueLearner
+from agents.acts.gp.dialogue_learner import DialogueLearner, ProcessOptions
 from agents.acts.gp.evidence import fitted_scales
 from agents.acts.gp.kernels import ActKernel, Kernel, kernel_named
 from agents.acts.gp.open_dialogues import BootstrapValue, OpenDialogues, Returns
 from agents.acts.gp.q_process import QProcess
-from agents.argument_checks import COUNT, POSITIVE, require
+from agents.argument_checks import COUNT, FROM_0, POSITIVE, require
 from agents.storage.models import load, save
 from dialgym.io.files import read_file
+
+
+class SarsaOptions(ProcessOptions, total=False):
+    """Arguments of `GPSarsa`."""
+
+    kernel: str | Kernel
+    kernel_kwargs: Mapping[str, Any] | None
+    act_similarity: float
+    sigma: float
+    nu: float
+    budget: int | None
+    forgetting: float
+    scale: float
+    test_scale: float
+    top: int
+    prior: Any
+    objectives: Mapping[str, float] | None
+    scales_after: int
 
 
 class GPSarsa(DialogueLearner):
@@ -79,7 +97,6 @@ class GPSarsa(DialogueLearner):
         kernel: str | Kernel = "linear",
         kernel_kwargs: Mapping[str, Any] | None = None,
         act_similarity: float = 0.0,
-        gamma: float = 0.99,
         sigma: float = 5.0,
         nu: float = 0.001,
         budget: int | None = 500,
@@ -90,13 +107,11 @@ class GPSarsa(DialogueLearner):
         prior: Any = None,
         objectives: Mapping[str, float] | None = None,
         scales_after: int = 0,
-        _init_setup_model: bool = True,
-        **kwargs: Any,
+        **kwargs: Unpack[ProcessOptions],
     ) -> None:
         require(type(self).__name__, COUNT, top=top, budget=budget)
-        require(type(self).__name__, POSITIVE, scale=scale)
-        if sigma <= 0 or nu < 0:
-            raise ValueError(f"GPSarsa: expected sigma > 0 and nu >= 0, got {sigma} and {nu}")
+        require(type(self).__name__, POSITIVE, scale=scale, sigma=sigma)
+        require(type(self).__name__, FROM_0, nu=nu)
         self.kernel = kernel_named(kernel, kernel_kwargs)
         self.act_kernel = ActKernel(act_similarity)
         self.sigma, self.nu, self.budget, self.top = sigma, nu, budget, top
@@ -106,9 +121,7 @@ class GPSarsa(DialogueLearner):
         self.scales_after = scales_after
         self.history: list[Returns] | None = []  # kept until length scales are learned
         self.prior_file = None if prior is None else _file_of(prior)
-        super().__init__(policy, env, gamma, **kwargs)
-        if _init_setup_model:
-            self._setup_model()
+        super().__init__(policy, env, **kwargs)
 
     def _setup_model(self) -> None:
         """The policy; and the process, but for a saved model, which has its own."""
@@ -117,6 +130,7 @@ class GPSarsa(DialogueLearner):
             self.coordinates = coordinates_of(self.env, self.top)
         if not hasattr(self, "process"):
             self.process = self._new_process()
+        self.process.widen(self.coordinates.features)  # it may have been that of another domain
         self.prior = None if self.prior_file is None else load(io.BytesIO(self.prior_file))
         if self.prior is not None:
             _check_prior(self.prior, self)
@@ -212,7 +226,7 @@ class GPSarsa(DialogueLearner):
 
     # Other domains
 
-    def transferred(self, env: GymEnv, **changes: Any) -> Any:
+    def transferred(self, env: GymEnv, **changes: Any) -> Self:
         """A copy that acts in the domain of another env, and can learn on there.
 
         Slots of the domains are matched by rank, see `Abstract`. Of slots that it has not met it
@@ -225,31 +239,23 @@ class GPSarsa(DialogueLearner):
         Raises:
             ValueError: one of the envs does not say what its beliefs and acts are about.
         """
-        model, who = copy(self), type(self).__name__
-        model.env = self._wrap_env(env, verbose=0)
-        structure_of(model.env, who)
+        wrapped, who = self._wrap_env(env, verbose=0), type(self).__name__
+        structure_of(wrapped, who)
         if isinstance(self.coordinates, Plain):
             raise ValueError(f"{who}: it has learned where nothing says what beliefs are about")
-        model.observation_space = model.env.observation_space
-        model.action_space, model.n_envs = model.env.action_space, model.env.num_envs
-        model._last_obs, model.open = None, OpenDialogues(model.n_envs, self.gamma)
-        model.coordinates = coordinates_of(model.env, self.top)
-        model.generator = deepcopy(self.generator)
-        model.ended, model.history = [], None
-        model.num_timesteps = model.dialogues = model._n_updates = 0
-        model._moved()
-        vars(model).update(changes)
-        model._setup_model()
-        return model
+        here = {
+            "coordinates": coordinates_of(wrapped, self.top),
+            "open": OpenDialogues(wrapped.num_envs, self.gamma),
+            "history": None,
+            "dialogues": 0,
+            "_n_updates": 0,
+        }
+        made: Self = copied_to(self, wrapped, ("_last_obs", "history"), {**here, **changes})
+        return made
 
     def begin_from(self, other: GPSarsa) -> None:
         """Know what another one knows, which may be of another domain."""
         self.process = other.process.copy()
-        self.process.widen(self.coordinates.features)
-
-    def _moved(self) -> None:
-        """Have a process of its own, which knows the features of a new domain too."""
-        self.process = self.process.copy()
         self.process.widen(self.coordinates.features)
 
     def _excluded_save_params(self) -> list[str]:

@@ -5,7 +5,6 @@ import pytest
 import torch
 from stable_baselines3.common.logger import Logger
 
-import agents
 from agents import BBQN
 from tests.agents.acts.test_dqn import SMALL
 from tests.support.act_mdps import (
@@ -62,7 +61,7 @@ def test_the_loss_adds_the_share_of_a_batch_in_the_divergence(divergence, sample
 
 @pytest.mark.parametrize("divergence", ["kl", "alpha"])
 def test_it_learns_the_masked_states_to_the_optimum(divergence):
-    model = made(divergence=divergence, n_samples=2).learn(2000)
+    model = made(divergence=divergence, n_samples=2).learn(1000)
     assert greedy_return(model, five_states()) == pytest.approx(0.7)
 
 
@@ -81,21 +80,10 @@ def test_drawing_weights_goes_down_a_long_chain():
     assert greedy_return(model, long_chain(10)) == pytest.approx(1.0)
 
 
-def test_a_model_comes_back_as_it_was(tmp_path):
-    model = made(divergence="alpha").learn(200)
-    model.save(tmp_path / "model.zip")
-    loaded = agents.load(tmp_path / "model.zip")
-    assert type(loaded) is BBQN
-    assert (loaded.divergence, loaded.policy.test_samples) == ("alpha", 10)
-    beliefs = TableEnv(five_states()).beliefs
-    acts = [one.predict(beliefs, deterministic=True)[0].tolist() for one in (model, loaded)]
-    assert acts[0] == acts[1]
-
-
 def test_mistakes_are_one_clear_error():
     with pytest.raises(ValueError, match="divergence of BBQN must be one of 'kl', 'alpha'"):
         made(divergence="reverse")
-    with pytest.raises(ValueError, match=r"BBQN: alpha must lie in \(0, 1\], got 0"):
+    with pytest.raises(ValueError, match="BBQN: expected alpha to be a number above 0 to 1; got 0"):
         made(alpha=0)
     with pytest.raises(ValueError, match="BBQN: expected n_samples to be a whole number from 1"):
         made(n_samples=0)

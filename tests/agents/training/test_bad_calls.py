@@ -38,14 +38,6 @@ def test_an_offline_learner_without_dialogues(env):
         agents.ILQL("GPTPolicy", env, **TINY).learn(1)
 
 
-@pytest.mark.parametrize("steps", [-5, "5", float("nan")])
-def test_timesteps_that_are_none(model, steps):
-    with pytest.raises(
-        ValueError, match=f"expected total_timesteps to be a number from 0; got .?{steps}"
-    ):
-        model.learn(steps)
-
-
 def test_a_device_that_is_none(env):
     message = "expected device to be 'auto', 'cpu', 'cuda', .*; got 'gpu'. Did you mean 'cuda'?"
     with pytest.raises(ValueError, match=f"SequencePPO: {message}"):
@@ -201,6 +193,8 @@ TOKENS, BELIEFS = "dialgym/Wordle-20-v0", "dialgym/SlotFilling-act-v0"
         (lambda: agents.ILQL("GPTPolicy", gym.make(TOKENS), expectil=0.7), "'expectile'"),
         (lambda: agents.GDPL("MlpPolicy", gym.make(BELIEFS), clip_rnge=0.1), "'clip_range'"),
         (lambda: agents.GPSarsa("GPPolicy", gym.make(BELIEFS), gama=0.9), "'gamma'"),
+        (lambda: agents.DQN("MlpPolicy", gym.make(BELIEFS), n_stps=2), "'n_steps'"),
+        (lambda: agents.TRACER("MlpPolicy", gym.make(BELIEFS), bach_size=2), "'batch_size'"),
         (
             lambda: agents.SequencePPO("GPTPolicy", gym.make(TOKENS), policy_kwargs={"n_layr": 1}),
             "'n_layer'",

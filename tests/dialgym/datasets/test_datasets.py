@@ -1,8 +1,6 @@
 """Datasets: choosing, joining, splitting, describing, storing, exchanging."""
 
 import json
-import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -79,9 +77,23 @@ def test_the_best_share(games: Dataset, share: float):
     left_out = sorted(games.returns)[: 60 - len(best)]
     assert best.returns.min() >= max(left_out, default=-np.inf)
     assert (np.diff(best["episode"]) > 0).all()
+    worst = games.bottom(share)
+    assert len(worst) == len(best)
+    assert worst.returns.max() <= min(sorted(games.returns)[len(worst) :], default=np.inf)
+    assert (np.diff(worst["episode"]) > 0).all()
     for wrong in (0, 1.5):
-        with pytest.raises(ValueError, match="share must be above 0 and at most 1"):
-            games.top(wrong)
+        for name in ("top", "bottom"):
+            with pytest.raises(ValueError, match=f"{name}: share must be above 0 and at most 1"):
+                getattr(games, name)(wrong)
+
+
+def test_the_dialogues_of_at_least_a_return(games: Dataset):
+    middle = float(np.median(games.returns))
+    assert games.at_least(middle)["episode"].tolist() == [
+        number for number, gained in enumerate(games.returns) if gained >= middle
+    ]
+    with pytest.raises(ValueError, match="a return of 3 or more; the greatest of 60 is"):
+        games.at_least(3)
 
 
 def test_splits_are_the_same_in_every_dataset():
@@ -189,14 +201,6 @@ def test_the_utterance_view_has_the_same_dialogues(games: Dataset):
     found = dialgym.collect("Wordle-200-utterance-v0", "random-mixture", 60, seed=1)
     assert found.table["turns"].equals(games.table["turns"])
     np.testing.assert_array_equal(found.tokens().tokens, games.tokens().tokens)
-
-
-def test_importing_datasets_loads_nothing_heavy():
-    code = "import dialgym.datasets, sys; print(*{n.partition('.')[0] for n in sys.modules})"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    heavy = {"pyarrow", "datasets", "pandas", "minari", "h5py", "torch", "matplotlib"}
-    assert "dialgym" in done.stdout.split()
-    assert not heavy.intersection(done.stdout.split())
 
 
 def test_what_is_no_dataset(games: Dataset, tmp_path: Path):

@@ -23,6 +23,7 @@ from dialgym.experiments.statistics import (
     probability_of_improvement,
     resample_runs,
     seed_estimate,
+    t_interval,
 )
 
 
@@ -30,11 +31,6 @@ from dialgym.experiments.statistics import (
 def test_iqm_is_the_mean_without_the_outer_quarters(values):
     cut = int(0.25 * len(values))
     assert iqm(np.array(values)) == pytest.approx(np.mean(sorted(values)[cut : len(values) - cut]))
-
-
-def test_iqm_of_known_values():
-    assert iqm(np.array([[1.0, 2.0], [3.0, 100.0]])) == 2.5
-    assert iqm(np.array([5.0])) == 5.0
 
 
 @given(st.lists(st.integers(0, 9), min_size=4, max_size=4).filter(any))
@@ -79,6 +75,13 @@ def test_intervals_over_environments_and_seeds():
         assert 78 < estimate.low < estimate.high < 82
     one = seed_estimate(np.array([3.0]))
     assert (one.value, one.low, one.high) == (3.0, -np.inf, np.inf)
+
+
+def test_an_interval_of_students_t():
+    low, high = t_interval(np.array([1.0, 2.0, 3.0, 4.0, 5.0]))
+    half = 2.7764451 * np.sqrt(2.5 / 5)  # the 97.5 % quantile with 4 degrees of freedom
+    assert (low, high) == pytest.approx((3 - half, 3 + half))
+    assert t_interval(np.array([1.0])) == (-np.inf, np.inf)
 
 
 def test_a_single_seed_has_no_interval():

@@ -2,8 +2,6 @@
 
 import copy
 import pickle
-import re
-import subprocess
 import sys
 from itertools import pairwise
 
@@ -140,25 +138,25 @@ def test_empty_utterances_are_never_asked_for(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "least", "message"),
     [
-        ({"index": 7}, "option 'index' of DailyDialog must be a whole number from 0 to 6; got 7"),
-        ({"dialogue": -1}, "option 'dialogue' of DailyDialog must be .* from 0 to 2; got -1"),
-        ({"dialogue": 2, "turn": 2}, "option 'turn' of .* from 1 to 1; got 2"),
-        ({"dialogue": 0, "turn": True}, "option 'turn' .* got True"),
-        ({"turn": 1}, "option 'turn' of DailyDialog needs the option 'dialogue'"),
-        ({"index": 1, "dialogue": 1}, "give 'index', or 'dialogue' and 'turn'"),
-        ({"place": 1}, "unknown option 'place'"),
+        (
+            {"index": 7},
+            1,
+            "option 'index' of DailyDialog must be a whole number from 0 to 6; got 7",
+        ),
+        ({"dialogue": -1}, 1, "option 'dialogue' of DailyDialog must be .* from 0 to 2; got -1"),
+        ({"dialogue": 2, "turn": 2}, 1, "option 'turn' of .* from 1 to 1; got 2"),
+        ({"dialogue": 0, "turn": True}, 1, "option 'turn' .* got True"),
+        ({"turn": 1}, 1, "option 'turn' of DailyDialog needs the option 'dialogue'"),
+        ({"index": 1, "dialogue": 1}, 1, "give 'index', or 'dialogue' and 'turn'"),
+        ({"place": 1}, 1, "unknown option 'place'"),
+        ({"dialogue": 2}, 2, "dialogue 2 is too short to begin with 2"),
     ],
 )
-def test_bad_options(path, options, message):
+def test_bad_options(path, options, least, message):
     with pytest.raises(ValueError, match=message):
-        make(path).initial(rng(), options)
-
-
-def test_a_dialogue_too_short_for_the_context(path):
-    with pytest.raises(ValueError, match="dialogue 2 is too short to begin with 2"):
-        make(path, least_context=2).initial(rng(), {"dialogue": 2})
+        make(path, least_context=least).initial(rng(), options)
 
 
 @pytest.mark.parametrize(
@@ -367,25 +365,6 @@ def test_a_user_that_never_has_the_floor_is_no_learner(path, make_env):
         make_env("dialgym/DailyDialog-v0", **kwargs).reset(seed=0)
     env = make_env("dialgym/DailyDialog-v0", turns=2, **kwargs)
     env.reset(seed=0, options={"dialogue": 0, "turn": 1})
-
-
-PROBE = """
-import sys
-sys.modules["nltk"] = None  # as if it were not installed
-import gymnasium as gym
-import dialgym
-gym.make("dialgym/Wordle-utterance-v0")
-try:
-    gym.make("dialgym/DailyDialog-utterance-v0")
-except ImportError as error:
-    print(error)
-"""
-
-
-def test_a_missing_extra_is_one_error_of_these_tasks_alone():
-    result = subprocess.run([sys.executable, "-c", PROBE], capture_output=True, text=True)
-    expected = 'DailyDialog with its own rewards needs nltk, .* pip install "dialgym\\[rewards\\]"'
-    assert re.search(expected, result.stdout), result.stderr
 
 
 @pytest.mark.parametrize("make_env", [gym.make, gym.make_vec])

@@ -90,47 +90,33 @@ def test_the_system_hears_a_list_and_the_user_itself():
     assert "null()" not in task.transcript(state, USER)[-1].text
 
 
-def test_each_turn_costs_one():
-    state, rng = talk()
-    (outcome,) = say(TASK, state, rng, "reqmore()")
-    assert outcome.rewards == {SYSTEM: -1, USER: -1}
-    assert outcome.parts("system") == {"turn": -1}
-    (outcome,) = say(TASK, state, rng, state.planned[0])
-    assert outcome.rewards == {SYSTEM: 0, USER: 0}
-    assert not outcome.terminated
+@pytest.mark.parametrize(
+    ("texts", "parts", "over"),
+    [
+        (["reqmore()"], {"turn": -1}, False),
+        (["reqmore()", "ack()"], {}, False),
+        (["bye()"], {"turn": -1}, True),
+        (["reqmore()", "bye()"], {"closing": -1}, True),  # the system answers it
+        (["request(food)", "ack()"] * 2 + ["request(food)"], {"turn": -1}, True),
+    ],
+    ids=["a turn", "an answer", "a bye of the system", "a bye of the user", "the last turn"],
+)
+def test_what_a_turn_costs_and_ends(texts, parts, over):
+    task = SlotFilling("Restaurants", turns=3)
+    state, rng = talk(task)
+    outcomes = say(task, state, rng, *texts)
+    assert not any(outcome.terminated for outcome in outcomes[:-1])
+    assert (outcomes[-1].terminated, outcomes[-1].truncated) == (over, False)
+    assert outcomes[-1].success is (False if over else None)
+    assert outcomes[-1].parts("system") == outcomes[-1].parts("user") == parts
+    assert outcomes[-1].rewards == dict.fromkeys((SYSTEM, USER), sum(parts.values()))
 
 
-def test_a_bye_of_the_system_ends_it():
-    state, rng = talk()
-    (outcome,) = say(TASK, state, rng, "bye()")
-    assert (outcome.terminated, outcome.truncated, outcome.success) == (True, False, False)
-    assert outcome.parts("system") == {"turn": -1}
-
-
-def test_a_bye_of_the_user_ends_it_and_is_answered_at_a_cost():
-    state, rng = talk()
-    _, outcome = say(TASK, state, rng, "reqmore()", "bye()")
-    assert outcome.terminated
-    assert outcome.components == {"system": {"closing": -1}, "user": {"closing": -1}}
-
-
-def test_but_not_its_first_words():
+def test_the_first_words_of_the_user_end_nothing():
     rng = np.random.default_rng(0)
     state = TASK.initial(rng)
     assert not TASK.speak(state, "bye()", rng).terminated
     assert TASK.speaker(state) == SYSTEM
-
-
-def test_the_last_turn_ends_it():
-    task = SlotFilling("Restaurants", turns=3)
-    state, rng = talk(task)
-    outcomes = []
-    for _ in range(3):
-        outcomes += say(task, state, rng, "request(food)")
-        if not outcomes[-1].terminated:
-            say(task, state, rng, "ack()")
-    assert [outcome.terminated for outcome in outcomes] == [False, False, True]
-    assert outcomes[-1].success is False
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -273,51 +259,3 @@ def test_options_fix_the_goal():
     partly = TASK.initial(np.random.default_rng(0), {"requests": []})
     assert list(partly.user_state.requests) == ["name"]
     assert len(partly.user_state.constraints) == 3
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (
-            {"goal": 1},
-            "unknown option 'goal' in reset of SlotFilling. Known: constraints, patience",
-        ),
-        ({"constraints": {"phone": "1"}}, "unknown slot 'phone' in option 'constraints'"),
-        (
-            {"constraints": {"area": "mars"}},
-            "unknown value 'mars' in option 'constraints', slot 'a",
-        ),
-        ({"constraints": ["area"]}, "expected a mapping of slots to values"),
-        ({"requests": "phone"}, "expected a sequence of slots, .*; got 'phone'"),
-        ({"requests": 3}, "expected a sequence of slots, .*; got 3"),
-        ({"requests": ["fax"]}, "unknown slot 'fax' in option 'requests'"),
-        (
-            {"patience": 0},
-            "option 'patience' of SlotFilling: expected a whole number from 1; got 0",
-        ),
-        ({"patience": True}, "expected a whole number from 1; got True"),
-    ],
-)
-def test_bad_options_are_one_clear_error(options, message):
-    with pytest.raises(ValueError, match=message):
-        TASK.initial(np.random.default_rng(0), options)
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"env": 7}, "env of slot filling must be one of 1, 2, 3, 4, 5, 6; got 7"),
-        ({"error_rate": 15}, "error_rate .* number from 0 to 1; got 15"),
-        ({"noise": "set2"}, "noise of SlotFilling must be one of 'set1', 'set3', 'single'; got 's"),
-        ({"noise": ""}, "noise of SlotFilling must be one of 'set1', 'set3', 'single'; got ''"),
-        ({"masks": "no"}, "masks of SlotFilling must be one of True, False, None; got 'no'"),
-        ({"user": "friendly"}, "user of SlotFilling must be one of .* Did you mean 'unfriendly'"),
-        ({"fidelity": "exact"}, "fidelity of SlotFilling must be one of 'correct', 'pydial'"),
-        ({"turns": 0}, "turns of SlotFilling must be a whole number from 1; got 0"),
-        ({"domain": "Restaurant"}, "unknown domain 'Restaurant'. Did you mean 'Restaurants'"),
-        ({"domain": "no/such"}, "expected a JSON file at 'no/such-rules.json'"),
-    ],
-)
-def test_bad_settings_are_one_clear_error(settings, message):
-    with pytest.raises(ValueError, match=message):
-        SlotFilling(**settings)

@@ -1,0 +1,195 @@
+"""Recipes: methods, seeds and tables of an experiment, read from the YAML files of this folder."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from dialgym.errors import unknown
+from dialgym.io.files import read_yaml
+from dialgym.io.objects import load
+from dialgym.io.strict_reader import StrictReader
+
+HOME = Path(__file__).parent
+MODEL = "model:"
+"""Beginning of a text that stands for the model of a method with the same seed."""
+Values = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Dialogues:
+    """Stored dialogues, collected once for each seed.
+
+    Attributes:
+        policy: or generator that holds them; ``model:METHOD`` is a trained one.
+        episodes: how many.
+        policy_kwargs: settings of the policy.
+        settings: of the env, over those of the recipe.
+        seed: of the first, the same for all trainings; by default that of the training.
+    """
+
+    policy: str
+    episodes: int
+    policy_kwargs: Values = field(default_factory=dict)
+    settings: Values = field(default_factory=dict)
+    seed: int | None = None
+
+
+@dataclass(frozen=True)
+class Method:
+    """A row of the table.
+
+    Attributes:
+        name: of the row.
+        environment: an id.
+        settings: of the environment.
+        training, scored: settings over those, while it learns and when it is scored.
+        policy: the registered name of a policy that is scored, and nothing is trained.
+        algorithm: by which it is trained.
+        hyperparameters: other than the configured ones.
+        fields: further fields of `agents.TrainConfig`.
+        data: stored dialogues that it learns from.
+        start: the method whose model it begins with.
+        needs: further methods that stand before it; ``NAME+1`` is that of the next seed.
+        actions: it is scored with ``drawn`` or ``greedy`` actions.
+        train: ``module:function`` that trains in place of the algorithm, called with the job.
+        measure: ``module:function`` that makes further figures of the job and its episodes.
+        also: names of other settings in which it is scored, too.
+        hidden: it has no row: others build on it.
+    """
+
+    name: str
+    environment: str
+    settings: Values = field(default_factory=dict)
+    training: Values = field(default_factory=dict)
+    scored: Values = field(default_factory=dict)
+    policy: str | None = None
+    algorithm: str | None = None
+    hyperparameters: Values = field(default_factory=dict)
+    fields: Values = field(default_factory=dict)
+    data: str | None = None
+    start: str | None = None
+    needs: tuple[str, ...] = ()
+    actions: str = "drawn"
+    train: str | None = None
+    measure: str | None = None
+    also: tuple[str, ...] = ()
+    hidden: bool = False
+
+
+@dataclass(frozen=True)
+class OtherSettings:
+    """Settings in which models are scored beside those of the recipe; their success is kept.
+
+    Attributes:
+        settings: of the environment, over those in which the method is scored.
+        episodes: of each seed.
+    """
+
+    settings: Values
+    episodes: int
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Methods, all trained and scored with several seeds, and the table of their scores.
+
+    Attributes:
+        name: of the file.
+        episodes: of each seed.
+        columns: by title; see `benchmarks.recipes.tables`.
+        note: what stands below the table.
+        methods: by name, each after those that it builds on.
+        data: stored dialogues by name.
+        others: settings by name, see `Method.also`.
+        options: values that its hooks read.
+        given: what the user has given by ``--data``.
+        gain: a sentence on the last row less the first, with the figures in braces.
+        more, plot: hooks of the table: what stands between it and the note, and the picture.
+    """
+
+    name: str
+    episodes: int
+    columns: Mapping[str, Any]
+    note: str
+    methods: Mapping[str, Method]
+    data: Mapping[str, Dialogues]
+    others: Mapping[str, OtherSettings] = field(default_factory=dict)
+    options: Values = field(default_factory=dict)
+    given: str | None = None
+    gain: str | None = None
+    more: str | None = None
+    plot: str | None = None
+
+
+GROUP = ("prefix", "environment", "settings", "scored", "data", "methods")
+OWN = ("episodes", "columns", "note", "others", "options", "gain", "more", "plot")
+
+
+def names() -> list[str]:
+    """The recipes of this folder."""
+    return sorted(file.stem for file in HOME.glob("*.yaml"))
+
+
+def read_recipe(name: str, folder: Path, given: str | None = None) -> Recipe:
+    """Read a recipe.
+
+    Its ``prepare: module:function`` makes further settings of the environments, from the folder of
+    the runs and from what the user has given.
+
+    Raises:
+        ValueError: there is none of that name, or it takes nothing by ``--data``.
+    """
+    if name not in names():
+        raise unknown("recipe", name, names())
+    values = read_yaml(HOME / f"{name}.yaml")
+    known = ["shared", "groups", "prepare", *OWN, *GROUP]
+    row = StrictReader(f"recipe {name!r}", values, known)
+    prepare = row.get("prepare", str, None)
+    if given is not None and prepare is None:
+        raise ValueError(f"--data: the recipe {name!r} makes its own")
+    settings = load(prepare)(folder.resolve(), given) if prepare else {}
+    methods: dict[str, Method] = {}
+    data: dict[str, Dialogues] = {}
+    common = {key: values[key] for key in GROUP if key in values}
+    for group in values.get("groups", [{}]):
+        _add_group(row.where, {**common, **group}, settings, methods, data)
+    own = {key: values[key] for key in OWN if key in values}
+    own["others"] = {
+        key: _made(OtherSettings, f"{row.where}, others, {key}", value)
+        for key, value in values.get("others", {}).items()
+    }
+    return Recipe(name=name, methods=methods, data=data, given=given, **own)
+
+
+def _add_group(
+    where: str, group: Values, settings: Values, methods: dict[str, Method], data: dict
+) -> None:  # type: ignore[type-arg]
+    """Methods and data of a group, whose names get its prefix."""
+    prefix = group.get("prefix", "")
+    for name, value in group.get("data", {}).items():
+        data[prefix + name] = _made(Dialogues, f"{where}, data, {name}", value)
+    for name, value in group["methods"].items():
+        row = {key: group[key] for key in ("environment", "scored") if key in group} | value
+        row["settings"] = {**settings, **group.get("settings", {}), **value.get("settings", {})}
+        row |= {key: prefix + row[key] for key in ("data", "start") if key in row}
+        row |= {key: tuple(row.get(key, ())) for key in ("needs", "also")}
+        methods[prefix + name] = _made(Method, f"{where}, {name}", row, name=prefix + name)
+
+
+def _made(kind: Any, where: str, values: Any, **more: Any) -> Any:
+    """A dataclass of plain values.
+
+    Raises:
+        ValueError: an entry is unknown.
+    """
+    StrictReader(where, values, [one.name for one in fields(kind)])
+    return kind(**more, **values)
+
+
+def slug(name: str) -> str:
+    """A name as that of a folder."""
+    return re.sub(r"[^\w.]+", "-", name).strip("-")
