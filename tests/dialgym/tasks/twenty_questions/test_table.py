@@ -119,18 +119,10 @@ def test_a_file_that_is_not_there() -> None:
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [
-        ("cat", "a cat"),
-        ("owl", "an owl"),
-        ("ukulele", "a ukulele"),
-        ("umbrella", "an umbrella"),
-        ("scissors", "scissors"),
-        ("bus", "a bus"),
-        ("glass", "a glass"),
-        ("the sun", "the sun"),
-        ("Paris", "Paris"),
-    ],
-)
+    [("cat", "a cat"), ("owl", "an owl"), ("ukulele", "a ukulele"), ("umbrella", "an umbrella"),
+     ("scissors", "scissors"), ("bus", "a bus"), ("glass", "a glass"), ("the sun", "the sun"),
+     ("Paris", "Paris")],
+)  # fmt: skip
 def test_articles(name: str, said: str) -> None:
     assert with_article(name) == said
 
