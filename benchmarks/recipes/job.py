@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from dialgym.io.registry_file import load
 
 import dialgym
 from agents.experiments.job import Job
@@ -23,7 +24,6 @@ from benchmarks.recipes.tables import Line, lines
 from dialgym.cli.common import check_failures
 from dialgym.errors import unknown
 from dialgym.experiments.result import Episodes
-from dialgym.io.registry_file import load
 from dialgym.versions import command_line
 
 EVALUATION_SEED, OTHERS_SEED = 7_000, 9_000
