@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from dialgym.io.registry_file import load
-
 from benchmarks.recipes.job import jobs_of, perform
 from benchmarks.recipes.plots import plot
 from benchmarks.recipes.recipe import names, read_recipe
 from benchmarks.recipes.tables import report
 from dialgym.cli.common import job_progress
 from dialgym.io.files import write_text
+from dialgym.optional import load
 
 
 def main() -> None:

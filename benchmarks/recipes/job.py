@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from dialgym.io.registry_file import load
 
 import dialgym
 from agents.experiments.job import Job
@@ -24,6 +23,7 @@ from benchmarks.recipes.tables import Line, lines
 from dialgym.cli.common import check_failures
 from dialgym.errors import unknown
 from dialgym.experiments.result import Episodes
+from dialgym.optional import load
 from dialgym.versions import command_line
 
 EVALUATION_SEED, OTHERS_SEED = 7_000, 9_000

@@ -13,6 +13,7 @@ from dialgym.io.registry_file import load
 from dialgym.errors import unknown
 from dialgym.io.files import read_yaml
 from dialgym.io.strict_reader import StrictReader
+from dialgym.optional import load
 
 HOME = Path(__file__).parent
 MODEL = "model:"

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from dialgym.io.registry_file import load
 
 from dialgym.experiments.statistics import Estimate, format_estimate, iqm, seed_estimate
 from dialgym.experiments.tables import markdown_table
+from dialgym.optional import load
 from dialgym.registry import entry_of
 
 if TYPE_CHECKING:
