@@ -8,8 +8,6 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from dialgym.io.registry_file import load
-
 from dialgym.errors import unknown
 from dialgym.io.files import read_yaml
 from dialgym.io.strict_reader import StrictReader
