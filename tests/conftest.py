@@ -6,7 +6,7 @@ checkout (`runs/`, `data/`), in caches or in environment variables changes no re
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import gymnasium as gym
@@ -67,6 +67,19 @@ def data() -> Path:
     if not DATA.is_dir():
         pytest.skip(f"no real data at {DATA}; set {TEST_DATA} to its folder")
     return DATA
+
+
+@pytest.fixture(scope="session")
+def real_file(data: Path) -> Callable[..., Path]:
+    """A file or folder of the real data by its path there; without it the test is skipped."""
+
+    def find(*parts: str) -> Path:
+        path = data.joinpath(*parts)
+        if not path.exists():
+            pytest.skip(f"no real data at {path}")
+        return path
+
+    return find
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,11 +15,18 @@ from stable_baselines3.common.utils import LinearSchedule
 from agents.models.build import SIZES
 from agents.registry import Algorithm, find, load_name, parts_of, read_rows
 from agents.storage.values import LIBRARIES, PART_OF_A_MODEL, storable
+from dialgym.datasets import Dataset
 from dialgym.errors import arguments_of, unknown
 from dialgym.trust import allow, distrusted, is_allowed
 
 PLAYS_KEYS = {"n_timesteps", "policy", "n_envs", "normalize", "env_wrapper", "metrics"}
-STORED_KEYS = {"n_timesteps", "policy", "top"}
+FILTERS: Mapping[str, Callable[[Dataset, Any], Dataset]] = {
+    "at_least": Dataset.at_least,
+    "top": Dataset.top,
+    "bottom": Dataset.bottom,
+}
+"""Hyperparameters that choose among stored dialogues, in the order in which they do."""
+STORED_KEYS = {"n_timesteps", "policy", *FILTERS}
 TRAINER_KEYS = (PLAYS_KEYS | STORED_KEYS) - {"policy"}
 GIVEN_KEYS = {"self", "env", "seed", "device", "verbose", "tensorboard_log", "_init_setup_model"}
 GIVEN_KEYS |= {"hyperparameters", "dataset"}
@@ -123,7 +130,7 @@ def _check_policy(config: Mapping[str, Any], where: str) -> None:
 
 def _check_numbers(config: Mapping[str, Any], defaults: Mapping[str, Any], where: str) -> None:
     """Raises ValueError for a text in place of a number; schedules are read later."""
-    numbers = {**defaults, "n_timesteps": 0, "n_envs": 0}
+    numbers = {**defaults, "n_timesteps": 0, "n_envs": 0, **dict.fromkeys(FILTERS, 0)}
     for key, value in config.items():
         number = isinstance(numbers.get(key), int | float) and not isinstance(numbers[key], bool)
         if number and isinstance(value, str) and key not in SCHEDULES:

@@ -12,7 +12,7 @@ from agents.buffers.stored import check_environment
 from agents.learner import UpdatedLearner
 from agents.registry import ALGORITHMS, STORED, Algorithm, find
 from agents.training.config import TrainConfig, as_plain
-from agents.training.hyperparameters import read_hyperparameters
+from agents.training.hyperparameters import FILTERS, read_hyperparameters
 from agents.training.rollout_metrics import Metric, make_metrics
 from dialgym.datasets import Dataset, concatenate, load_dataset
 from dialgym.registry import RegistryEntry, entry_of
@@ -101,7 +101,7 @@ def prepare(config: TrainConfig) -> TrainingPlan:
     _check_length(config, algorithm, entry, found)
     _check_kind(algorithm, entry, kind)
     _check_data(config, algorithm)
-    dataset = _stored_dialogues(config, entry.id, found.get("top"))
+    dataset = _stored_dialogues(config, entry.id, found)
     chosen = found.get("metrics") if config.metrics is None else config.metrics
     if chosen and not algorithm.plays:
         raise ValueError("metrics: what learns from stored dialogues says nothing to be measured")
@@ -167,11 +167,14 @@ def _check_data(config: TrainConfig, algorithm: Algorithm) -> None:
 # Stored dialogues
 
 
-def _stored_dialogues(config: TrainConfig, env_id: str, top: float | None) -> Dataset | None:
-    """The dialogues of all of `data`, one after the other, or the share `top` of greatest return.
+def _stored_dialogues(
+    config: TrainConfig, env_id: str, chosen: Mapping[str, Any]
+) -> Dataset | None:
+    """The dialogues of all of `data`, one after the other; those that `FILTERS` choose.
 
     Raises:
-        ValueError: the dialogues are of another environment, or of several settings of it.
+        ValueError: the dialogues are of another environment, or of several settings of it, or
+            nothing is chosen.
         FileNotFoundError, ImportError: as of `dialgym.load_dataset`.
     """
     if config.data is None:
@@ -183,7 +186,10 @@ def _stored_dialogues(config: TrainConfig, env_id: str, top: float | None) -> Da
         ]
     )
     check_environment(found, env_id)
-    return found if top is None else found.top(top)
+    for name, choose in FILTERS.items():
+        if chosen.get(name) is not None:
+            found = choose(found, chosen[name])
+    return found
 
 
 def data_names(data: Data | None) -> list[str] | None:

@@ -137,10 +137,32 @@ class Dataset:
         Raises:
             ValueError: the share is no number above 0 and up to 1.
         """
+        return self._first(share, -self.returns, "top")
+
+    def bottom(self, share: float) -> "Dataset":
+        """The dialogues of least return, `share` of them; else as `top`."""
+        return self._first(share, self.returns, "bottom")
+
+    def _first(self, share: float, order: np.ndarray, name: str) -> "Dataset":
         if not 0 < share <= 1:
-            raise ValueError(f"top: share must be above 0 and at most 1; got {share!r}.")
-        best = np.argsort(-self.returns, kind="stable")
-        return self.select(np.sort(best[: max(1, round(share * len(self)))]))
+            raise ValueError(f"{name}: share must be above 0 and at most 1; got {share!r}.")
+        chosen = np.argsort(order, kind="stable")[: max(1, round(share * len(self)))]
+        return self.select(np.sort(chosen))
+
+    def at_least(self, value: float) -> "Dataset":
+        """The dialogues whose return is `value` or more.
+
+        Raises:
+            ValueError: there is none.
+        """
+        found = self.filter(self.returns >= value)
+        if not len(found):
+            most = self.returns.max(initial=-np.inf)
+            raise ValueError(
+                f"at_least: expected dialogues with a return of {value:g} or more; the greatest "
+                f"of {len(self):,} is {most:g}. Give a smaller number."
+            )
+        return found
 
     def split(self, share: float, seed: int = 0) -> tuple["Dataset", "Dataset"]:
         """Two datasets, about `share` and ``1 - share`` of the dialogues, drawn by `seed`.

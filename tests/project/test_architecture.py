@@ -3,12 +3,14 @@
 import ast
 import subprocess
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.support.sources import ROOT, files, imported_at_import, module_name, source_of
+
 HEAVY = {
     "accelerate",
     "datasets",
@@ -34,41 +36,11 @@ HEAVY = {
 # Their classes derive from those of a heavy package, so they may import it; nobody imports them
 # before they are needed.
 ADAPTERS = {"dialgym.views.sb3"}
-FILES = [*sorted((ROOT / "dialgym").rglob("*.py")), ROOT / "agents" / "__init__.py"]
-
-
-def module_name(path: Path) -> str:
-    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-
-
-LIGHT_FILES = [path for path in FILES if module_name(path) not in ADAPTERS]
-
-
-def is_type_checking(node: ast.stmt) -> bool:
-    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
-
-
-def run_at_import(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements that importing a module executes: all but functions and type checking."""
-    for node in body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or is_type_checking(node):
-            continue
-        yield node
-        for name in ("body", "orelse", "finalbody", "handlers"):
-            for part in getattr(node, name, []):
-                inner = part.body if isinstance(part, ast.ExceptHandler) else [part]
-                yield from run_at_import(inner)
-
-
-def imported_at_import(source: str) -> set[str]:
-    """The modules that a module imports as soon as it is imported itself."""
-    modules: set[str] = set()
-    for node in run_at_import(ast.parse(source).body):
-        if isinstance(node, ast.Import):
-            modules |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            modules |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    return modules
+LIGHT_FILES = [
+    path
+    for path in [*files("dialgym"), ROOT / "agents" / "__init__.py"]
+    if module_name(path) not in ADAPTERS
+]
 
 
 def packages(modules: set[str]) -> set[str]:
@@ -83,12 +55,10 @@ def loaded_by(statement: str) -> set[str]:
     return set(result.stdout.split())
 
 
-@pytest.mark.parametrize("path", LIGHT_FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_heavy_packages_are_imported_lazily(path: Path):
-    heavy = imported_at_import(path.read_text(encoding="utf-8")) & HEAVY
-    assert not heavy, (
-        f"{path.relative_to(ROOT)} imports {sorted(heavy)} at its top; do it where used"
-    )
+def test_heavy_packages_are_imported_lazily():
+    """Each where it is used."""
+    found = {module_name(path): source_of(path).at_import & HEAVY for path in LIGHT_FILES}
+    assert {name: heavy for name, heavy in found.items() if heavy} == {}
 
 
 def test_the_check_sees_through_blocks_and_skips_functions():
@@ -106,7 +76,12 @@ class A:
         import datasets
 from . import matplotlib
 """
-    assert packages(imported_at_import(source)) == {"typing", "torch", "transformers", "peft"}
+    assert packages(imported_at_import(ast.parse(source).body)) == {
+        "typing",
+        "torch",
+        "transformers",
+        "peft",
+    }
 
 
 @pytest.mark.parametrize("package", ["dialgym", "agents"])
@@ -116,90 +91,42 @@ def test_importing_loads_nothing_heavy(package: str):
 
 def test_tasks_do_not_import_each_other():
     """By folder, so that a new task is held to it without being listed anywhere."""
-    files = {module_name(path): path for path in sorted((ROOT / "dialgym").rglob("*.py"))}
+    names = {*map(module_name, files("dialgym"))}
     folders = {path.parent for path in (ROOT / "dialgym" / "tasks").glob("*/__init__.py")}
     assert len(folders) >= 4
     for folder in folders:
         others = tuple(f"{module_name(other)}." for other in folders - {folder})
         for path in folder.rglob("*.py"):
-            found = [f"{name}." for name in imports_of(path, files)]
+            found = [f"{name}." for name in imports_of(path, names)]
             assert not [name for name in found if name.startswith(others)], path
 
 
-# Cycles
-
-
-def imports_of(path: Path, files: Collection[str]) -> set[str]:
-    """Those of the files that one imports anywhere, in functions too; but not for types alone."""
-    names: set[str] = set()
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    typing_only = {
-        inner for node in ast.walk(tree) if isinstance(node, ast.stmt) and is_type_checking(node)
-        for statement in node.body for inner in ast.walk(statement)
-    }  # fmt: skip
-    for node in ast.walk(tree):
-        if node in typing_only:
-            continue
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            parts = {f"{node.module}.{alias.name}" for alias in node.names}
-            # a package that is asked for its files only is a folder, no module
-            names |= parts if parts <= set(files) else {node.module, *parts}
-    return names & set(files)
-
-
-def find_cycles(graph: dict[str, set[str]]) -> list[list[str]]:
-    """The sets of modules that reach one another (Tarjan's strongly connected components)."""
-    index: dict[str, int] = {}
-    low: dict[str, int] = {}
-    stack: list[str] = []
-    found: list[list[str]] = []
-
-    def visit(name: str) -> None:
-        index[name] = low[name] = len(index)
-        stack.append(name)
-        for other in sorted(graph[name]):
-            if other not in index:
-                visit(other)
-                low[name] = min(low[name], low[other])
-            elif other in stack:
-                low[name] = min(low[name], index[other])
-        if low[name] == index[name]:
-            place = stack.index(name)
-            group = stack[place:]
-            del stack[place:]
-            if len(group) > 1:
-                found.append(sorted(group))
-
-    for name in sorted(graph):
-        if name not in index:
-            visit(name)
-    return found
+def imports_of(path: Path, names: Collection[str]) -> set[str]:
+    """Those of the modules that a file imports anywhere, in functions too."""
+    found: set[str] = set()
+    for statement in source_of(path).imports:
+        # a package that is asked for its files only is a folder, no module
+        only_files = statement.names <= set(names)
+        found |= statement.names if only_files else {statement.module, *statement.names}
+    return found & set(names)
 
 
 @pytest.mark.parametrize("package", ["dialgym", "agents"])
 def test_no_file_imports_itself_by_way_of_others(package: str):
-    files = {module_name(path): path for path in sorted((ROOT / package).rglob("*.py"))}
-    graph = {name: imports_of(path, files) for name, path in files.items()}
-    assert find_cycles(graph) == []
-
-
-def test_a_cycle_is_found():
-    assert find_cycles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}) == [["b", "c"]]
+    paths = {module_name(path): path for path in files(package)}
+    graph = {name: imports_of(path, paths) for name, path in paths.items()}
+    assert sum(map(len, graph.values())) > len(paths)
+    TopologicalSorter(graph).prepare()  # a CycleError shows the way
 
 
 def test_what_may_come_from_a_hub_goes_through_one_module():
     """There `trust_remote_code=False` is said, revisions are heeded, and being offline is."""
     asks = {"from_pretrained", "snapshot_download", "hf_hub_download", "load_dataset", "HfApi"}
-    found = {}
-    for path in sorted([*(ROOT / "dialgym").rglob("*.py"), *(ROOT / "agents").rglob("*.py")]):
-        tree = ast.parse(path.read_text("utf-8"))
-        calls = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
-        named = {call.attr for call in calls if isinstance(call, ast.Attribute)} & asks
-        if named:
-            found[module_name(path)] = named
-    assert found == {
+    found = {
+        module_name(path): source_of(path).methods_called & asks
+        for path in files("dialgym", "agents")
+    }
+    assert {name: asked for name, asked in found.items() if asked} == {
         "dialgym.io.hub": {"HfApi", "from_pretrained", "snapshot_download"},
         "dialgym.datasets.minari": {"load_dataset"},  # of Minari, which looks at what is here
     }

@@ -1,23 +1,16 @@
 """`make audit`: licences as packages state them; what was not looked up is said."""
 
-import importlib.util
 from email.message import Message
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.support.scripts import ROOT, script
 
 
 @pytest.fixture(scope="module")
 def audit():
-    spec = importlib.util.spec_from_file_location("audit", ROOT / "scripts" / "audit.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return script("audit")
 
 
 def stated(**fields):

@@ -1,7 +1,7 @@
 """The generated parts of the documentation."""
 
 import html
-import importlib.util
+import importlib
 import json
 import re
 import subprocess
@@ -17,8 +17,8 @@ from agents.registry import ALGORITHMS
 from dialgym.language.bubbles import COLOURS
 from dialgym.optional import load
 from tests.support.checkers import checker
+from tests.support.scripts import ROOT, script
 
-ROOT = Path(__file__).parents[2]
 FIRST_PAGES = [ROOT / "README.md", ROOT / "docs" / "index.md", ROOT / "docs" / "quickstart.md"]
 TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.ipynb"))
 
@@ -28,19 +28,6 @@ def maker() -> ModuleType:
     made = script("make_env_pages")
     made.pages = cache(made.pages)  # they are made of dialogues
     return made
-
-
-def script(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.path.insert(0, str(ROOT / "scripts"))  # as mkdocs does for its hooks
-    try:
-        spec.loader.exec_module(module)
-    finally:
-        sys.path.remove(str(ROOT / "scripts"))
-    return module
 
 
 def test_every_id_is_on_a_page(maker: ModuleType):
@@ -138,11 +125,27 @@ def run(blocks: list[str], name: str, tmp_path: Path, monkeypatch: pytest.Monkey
     importlib.import_module(f"page_{name}")
 
 
+SMALLER = {
+    r"(n_envs=)\d{2,}": r"\g<1>8",
+    r"(n_steps=)\d{2,}": r"\g<1>16",
+    r"(episodes=)\d{3,}": r"\g<1>64",
+    r"(evaluate\(model, ID)\)": r"\1, 4)",
+}
+"""What `make test` runs in place of the sizes on a page; `make nightly` runs those."""
+
+
+@pytest.mark.parametrize("smaller", [SMALLER, pytest.param({}, marks=pytest.mark.slow)],
+                         ids=["small", "whole"])  # fmt: skip
 @pytest.mark.parametrize(
     "page", [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))], ids=lambda page: page.stem
 )
-def test_the_code_on_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    run(list(map(included, blocks_of(page))), page.stem, tmp_path, monkeypatch)
+def test_the_code_on_a_page_runs(
+    page: Path, smaller: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    blocks = list(map(included, blocks_of(page)))
+    for size, small in smaller.items():
+        blocks = [re.sub(size, small, block) for block in blocks]
+    run(blocks, f"{page.stem}_{len(smaller)}", tmp_path, monkeypatch)
 
 
 def rise(text: str) -> float:

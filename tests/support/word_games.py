@@ -21,7 +21,7 @@ def learner(
 
 
 def assert_two_parts_are_one_run(
-    make: Callable[[], Any], games: Any, folder: Any
+    make: Callable[[], Any], games: Any, folder: Any, env: Any = None
 ) -> tuple[Any, Any]:
     """A run that is saved and loaded after three steps comes to the weights of a whole one.
 
@@ -31,7 +31,8 @@ def assert_two_parts_are_one_run(
     whole.learn(6)
     half.learn(3)
     half.save(folder / "half")
-    other = type(half).load(folder / "half", dialgym.sb3_vec_env(ID, 2), dataset=games)
+    env = env or dialgym.sb3_vec_env(ID, 2)
+    other = type(half).load(folder / "half", env, dataset=games)
     assert other.num_timesteps == 3
     other.learn(3, reset_num_timesteps=False)
     assert other.num_timesteps == whole.num_timesteps == 6

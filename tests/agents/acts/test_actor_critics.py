@@ -21,7 +21,6 @@ from tests.support.act_mdps import (
 from tests.support.close import assert_close
 
 ALGORITHMS = (A2C, ENAC, ACER, TRACER)
-ID = "SlotFilling-act-v0"
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
@@ -88,43 +87,6 @@ def test_rewards_are_scaled_for_the_update():
     model.learn(200)
     found = np.concatenate(seen)
     assert_close(found, 0.5 * model.replay_buffer.rewards[: len(found), 0])
-
-
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_a_model_comes_back(algorithm, tmp_path):
-    env = vec_env(five_states(), 2)
-    model = algorithm("MlpPolicy", env, seed=0, learning_starts=20).learn(300)
-    model.save(tmp_path / "model.zip")
-    loaded = agents.load(tmp_path / "model.zip")
-    assert type(loaded) is algorithm
-    ours, theirs = model.get_parameters(), loaded.get_parameters()
-    for name in ours.keys() - {"policy.optimizer"}:
-        for ours_, theirs_ in zip(ours[name].values(), theirs[name].values(), strict=True):
-            assert torch.equal(ours_, theirs_)
-    beliefs, masks = beliefs_of(env), five_states().masks
-    chosen = [
-        m.predict(beliefs, deterministic=True, action_masks=masks)[0] for m in (model, loaded)
-    ]
-    assert np.array_equal(*chosen)
-    algorithm.load(tmp_path / "model.zip", env).learn(300, reset_num_timesteps=False)
-
-
-@pytest.mark.parametrize(
-    "name", ["enac", "acer", *[pytest.param(n, marks=pytest.mark.slow) for n in ("a2c", "tracer")]]
-)
-def test_a_run_that_goes_on_equals_one_that_was_not_cut(name, tmp_path):
-    explored = {"exploration_initial_eps": 0.05, "exploration_final_eps": 0.05}
-    small = {"policy_kwargs": {"net_arch": [16]}, "buffer_size": 600, **explored}
-    arguments = {"algorithm": name, "env_id": ID, "n_envs": 4, "seed": 1, "hyperparameters": small,
-                 "progress_bar": False, "checkpoint_every": 1}  # fmt: skip
-    whole = agents.train(total_timesteps=1800, log_dir=tmp_path / "whole", **arguments)
-    agents.train(total_timesteps=1100, log_dir=tmp_path / "cut", **arguments)
-    cut = agents.train(total_timesteps=1800, log_dir=tmp_path / "cut", resume=True, **arguments)
-    assert cut.num_timesteps == whole.num_timesteps
-    ours, theirs = whole.policy.state_dict(), cut.policy.state_dict()
-    assert all(torch.equal(a, b) for a, b in zip(ours.values(), theirs.values(), strict=True))
-    assert np.array_equal(whole.replay_buffer.lengths, cut.replay_buffer.lengths)
-    assert np.array_equal(whole.replay_buffer.unseen, cut.replay_buffer.unseen)
 
 
 def test_the_average_begins_as_the_policy_that_learning_begins_with():

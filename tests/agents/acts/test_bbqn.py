@@ -5,7 +5,6 @@ import pytest
 import torch
 from stable_baselines3.common.logger import Logger
 
-import agents
 from agents import BBQN
 from tests.agents.acts.test_dqn import SMALL
 from tests.support.act_mdps import (
@@ -79,17 +78,6 @@ def test_it_finds_the_better_arm_through_noise_and_knows_most_of_what_it_does_mo
 def test_drawing_weights_goes_down_a_long_chain():
     model = made(long_chain(10)).learn(16_000)
     assert greedy_return(model, long_chain(10)) == pytest.approx(1.0)
-
-
-def test_a_model_comes_back_as_it_was(tmp_path):
-    model = made(divergence="alpha").learn(200)
-    model.save(tmp_path / "model.zip")
-    loaded = agents.load(tmp_path / "model.zip")
-    assert type(loaded) is BBQN
-    assert (loaded.divergence, loaded.policy.test_samples) == ("alpha", 10)
-    beliefs = TableEnv(five_states()).beliefs
-    acts = [one.predict(beliefs, deterministic=True)[0].tolist() for one in (model, loaded)]
-    assert acts[0] == acts[1]
 
 
 def test_mistakes_are_one_clear_error():

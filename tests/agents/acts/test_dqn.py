@@ -5,13 +5,11 @@ from itertools import pairwise
 import gymnasium as gym
 import numpy as np
 import pytest
-import stable_baselines3
 import torch
 from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 import agents
-import dialgym
 from agents import DQN
 from tests.support.act_mdps import (
     Table,
@@ -24,7 +22,6 @@ from tests.support.act_mdps import (
 )
 from tests.support.close import assert_close
 
-ID = "SlotFilling-act-v0"
 SMALL = {"learning_rate": 3e-3, "learning_starts": 50, "batch_size": 32, "train_freq": 1}
 SMALL |= {"target_update_interval": 100, "buffer_size": 5000, "seed": 0, "device": "cpu"}
 GREEDY = {"exploration_initial_eps": 0.0, "exploration_final_eps": 0.0}
@@ -197,40 +194,6 @@ def test_surprises_are_rewarded_and_what_is_learned_no_longer_surprises():
     assert model.policy.curiosity(*seen)[1] < 0.5 * loss
 
 
-RUNS = {
-    "n-step": {"n_steps": 3, "priority_alpha": 0.6, "priority_beta": 1.0},  # else it is a schedule
-    "bootstrap": VARIANTS["bootstrap"],
-    "curious": {"n_steps": 1, "policy_kwargs": {"curiosity": {}, "uncertainty": "concrete"}},
-}
-
-
-@pytest.mark.parametrize(
-    "variant",
-    [
-        "n-step",
-        *[pytest.param(name, marks=pytest.mark.slow) for name in ("bootstrap", "curious")],
-    ],
-)
-def test_a_run_that_goes_on_equals_one_that_was_not_cut(variant, tmp_path):
-    settings = {"learning_starts": 200, "batch_size": 32, "buffer_size": 1000, **RUNS[variant]}
-    settings |= {"exploration_fraction": 0.01, "learning_rate": 1e-3, "gradient_steps": 1}
-    settings["policy_kwargs"] = {"net_arch": [16], **settings.get("policy_kwargs", {})}
-    given = {"n_envs": 4, "seed": 1, "hyperparameters": settings, "progress_bar": False}
-    given |= {"checkpoint_every": 1}
-    whole = agents.train(ID, "dqn", total_timesteps=2048, log_dir=tmp_path / "whole", **given)
-    agents.train(ID, "dqn", total_timesteps=1100, log_dir=tmp_path / "cut", **given)
-    cut = agents.train(
-        ID, "dqn", total_timesteps=2048, log_dir=tmp_path / "cut", resume=True, **given
-    )
-    ours, theirs = whole.policy.state_dict(), cut.policy.state_dict()
-    assert all(torch.equal(a, b) for a, b in zip(ours.values(), theirs.values(), strict=True))
-    loaded = agents.load(tmp_path / "whole" / "model.zip")
-    assert type(loaded) is DQN
-    seen = dialgym.sb3_vec_env(ID, 4, seed=5).reset()
-    acts = [model.predict(seen, deterministic=True)[0].tolist() for model in (whole, loaded)]
-    assert acts[0] == acts[1]
-
-
 def test_words_are_spelled_within_masks_too(tmp_path):
     settings = {"learning_starts": 20, "policy_kwargs": {"net_arch": [8]}, "n_envs": 2}
     given = {
@@ -244,16 +207,6 @@ def test_words_are_spelled_within_masks_too(tmp_path):
     said = {ln.removeprefix("system: ") for ln in lines if ln.startswith("system: ")}
     assert said
     assert said <= set(gym.make("dialgym/Wordle-20-v0").unwrapped.task.answers)
-
-
-def test_files_of_the_stock_algorithm_stay_what_they_were(tmp_path):
-    env = vec_env(five_states(), 2)
-    stock = stable_baselines3.DQN("MlpPolicy", env, buffer_size=10, seed=0)
-    agents.save(stock, tmp_path / "ours.zip")
-    stock.save(tmp_path / "theirs.zip")
-    for name in ("ours", "theirs"):
-        loaded = agents.load(tmp_path / f"{name}.zip", trust=True)
-        assert type(loaded) is stable_baselines3.DQN
 
 
 def test_mistakes_are_one_clear_error():

@@ -118,30 +118,6 @@ def saved(model):
     return agents.load(file, device="cpu")
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "feudal-dqn",
-        *[pytest.param(name, marks=pytest.mark.slow) for name in ("feudal-gain", "feudal-acer")],
-    ],
-)
-def test_a_killed_run_goes_on_exactly(name, tmp_path):
-    small = {"learning_starts": 50, "policy_kwargs": {"net_arch": [16]}, "learning_rate": 1e-3}
-    small |= {"exploration_initial_eps": 0.1, "exploration_final_eps": 0.1}  # whatever the budget
-    settings = {"n_envs": 2, "hyperparameters": small, "progress_bar": False, "seed": 1}
-    whole = agents.train(CR, name, total_timesteps=1300, log_dir=tmp_path / "a", **settings)
-    agents.train(
-        CR, name, total_timesteps=1100, log_dir=tmp_path / "b", checkpoint_every=1, **settings
-    )
-    assert (tmp_path / "b" / "checkpoint.zip").is_file()
-    on = agents.train(
-        CR, name, total_timesteps=1300, log_dir=tmp_path / "b", resume=True, **settings
-    )
-    assert on.num_timesteps == whole.num_timesteps
-    for one, other in zip(whole.policy.parameters(), on.policy.parameters()):
-        assert torch.equal(one, other)
-
-
 # Other domains
 
 

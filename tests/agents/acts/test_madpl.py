@@ -170,20 +170,6 @@ def test_both_learn(tmp_path):
         model.side("somebody")
 
 
-def test_a_run_that_goes_on_equals_one_that_was_not_cut(tmp_path):
-    arguments = {"n_envs": 64, "seed": 1, "progress_bar": False, "checkpoint_every": 1}
-    arguments["hyperparameters"] = {"learning_rate": 1e-3}
-    whole = agents.train(ID, "madpl", total_timesteps=4200, log_dir=tmp_path / "whole", **arguments)
-    agents.train(ID, "madpl", total_timesteps=2100, log_dir=tmp_path / "cut", **arguments)
-    cut = agents.train(
-        ID, "madpl", total_timesteps=4200, log_dir=tmp_path / "cut", resume=True, **arguments
-    )
-    assert cut.num_timesteps == whole.num_timesteps
-    for name in ("policy", "partner_policy", "values"):
-        pairs = zip(getattr(whole, name).parameters(), getattr(cut, name).parameters(), strict=True)
-        assert all(torch.equal(a, b) for a, b in pairs)
-
-
 def test_one_act_at_a_time_will_do():
     """Of slot filling, where the system speaks first and acts are single; silence has no form."""
     env = dialgym.sb3_vec_env("dialgym/SlotFilling-act-v0", 3, seed=0)

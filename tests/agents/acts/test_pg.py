@@ -5,7 +5,6 @@ import pytest
 import torch
 from stable_baselines3.common.logger import Logger
 
-import agents
 import dialgym
 from agents import PG
 from tests.support.toy_acts import COST
@@ -84,20 +83,6 @@ def test_it_learns_to_ask_for_everything_at_once(baseline):
     model.learn(12_000)
     scores = [dialgym.evaluate(who, ID, 200).mean_return for who in (model, "ask-all", "random")]
     assert scores[0] > scores[1] - 0.05 > scores[2] + 0.1
-
-
-def test_a_run_that_goes_on_equals_one_that_was_not_cut(tmp_path):
-    arguments = {"n_envs": 4, "seed": 1, "progress_bar": False, "checkpoint_every": 1}
-    arguments["hyperparameters"] = {"learning_rate": 1e-3}
-    whole = agents.train(ID, "pg", total_timesteps=2500, log_dir=tmp_path / "whole", **arguments)
-    agents.train(ID, "pg", total_timesteps=1300, log_dir=tmp_path / "cut", **arguments)
-    cut = agents.train(
-        ID, "pg", total_timesteps=2500, log_dir=tmp_path / "cut", resume=True, **arguments
-    )
-    assert cut.num_timesteps == whole.num_timesteps
-    for a, b in zip(whole.policy.parameters(), cut.policy.parameters(), strict=True):
-        assert torch.equal(a, b)
-    assert type(agents.load(tmp_path / "whole" / "model.zip")) is PG
 
 
 def test_one_act_at_a_time_will_do():

@@ -10,7 +10,7 @@ def tiny(monkeypatch):
     install(monkeypatch)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def done(tmp_path_factory):
     """The folder of a panel that has been run."""
     from agents.experiments.panel_jobs import jobs_of

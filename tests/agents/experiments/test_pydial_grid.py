@@ -128,17 +128,18 @@ def test_other_settings_are_refused(tmp_path):
 
 @pytest.mark.parametrize("algorithm", [pytest.param("maskable-ppo", marks=pytest.mark.slow), "dqn"])
 def test_a_cell_that_is_cut_off_goes_on_exactly(tmp_path, monkeypatch, algorithm):
-    """The learner is stopped soon after the checkpoint of the first thousand timesteps."""
+    """The learner is stopped soon after the checkpoint of the first hundred timesteps."""
     monkeypatch.setattr(training_job, "CHECKPOINT_EVERY", 1)
-    small = {"policy_kwargs": {"net_arch": [16]}, "n_envs": 4, "batch_size": 16}
-    own = {"dqn": {"learning_starts": 100}, "maskable-ppo": {"n_steps": 16, "n_epochs": 1}}
+    monkeypatch.setattr("agents.training.prepare.STOCK_INTERVAL", 100)
+    small = {"policy_kwargs": {"net_arch": [8]}, "n_envs": 4, "batch_size": 16}
+    own = {"dqn": {"learning_starts": 40}, "maskable-ppo": {"n_steps": 16, "n_epochs": 1}}
     given = {"m": PanelLearner("m", algorithm, {**small, **own[algorithm]})}, tmp_path / "cut"
-    protocol = {"seeds": [1], "protocol": ((60, 300), 10)}
+    protocol = {"seeds": [1], "protocol": ((10, 40), 5)}
     whole, _ = run_grid(given[0], tmp_path / "whole", **protocol)
     step = StopAfterDialogues._on_step
 
     def stop(self):
-        if self.num_timesteps > 1100:
+        if self.num_timesteps > 140:
             raise KeyboardInterrupt
         return step(self)
 

@@ -1,4 +1,4 @@
-"""Backbones of `transformers`, and checkpoints in our own GPT: equal to what they come from."""
+"""Our own GPT and backbones of `transformers`: cached reading equals plain reading."""
 
 import copy
 
@@ -8,6 +8,8 @@ import torch
 import transformers
 
 from agents.models.cache import KVCache
+from agents.models.gpt import GPT
+from agents.models.gpt_config import GPTConfig
 from agents.models.hugging_face import HuggingFaceBackbone
 
 CLOSE = {"atol": 1e-5, "rtol": 1e-4}
@@ -41,33 +43,47 @@ def config_of(model_type: str, **changes):
     return transformers.AutoConfig.for_model(model_type, **{**CONFIGS[model_type], **changes})
 
 
-def tiny(model_type: str, window: int = WINDOW, **changes) -> HuggingFaceBackbone:
+MODELS = ("gpt", *CONFIGS)
+"""Ours first."""
+
+
+def tiny(model_type: str, window: int = WINDOW, **changes) -> GPT | HuggingFaceBackbone:
     torch.manual_seed(0)
+    if model_type == "gpt":
+        return GPT(GPTConfig(V, window, n_layer=3, n_head=2, n_embd=16))
     model = transformers.AutoModel.from_config(config_of(model_type, **changes))
     for weight in model.parameters():
         torch.nn.init.normal_(weight, std=0.3)  # attention that is not flat
     return HuggingFaceBackbone(model, window)
 
 
-def read(model: HuggingFaceBackbone, tokens: torch.Tensor, cache: KVCache) -> torch.Tensor:
+def read(model, tokens: torch.Tensor, cache: KVCache) -> torch.Tensor:
     """Extends each row of the cache by all of (B, T)."""
     rows = np.arange(len(tokens))
     return model.extend(tokens.flatten(), np.full(len(tokens), tokens.shape[1]), cache, rows)
 
 
-@pytest.mark.parametrize("model_type", CONFIGS)
-def test_cached_equals_uncached_over_ragged_steps_resets_and_subsets(model_type):
-    model, rng, b = tiny(model_type), np.random.default_rng(0), 4
+RAGGED = [("gpt", seed, most, 30) for seed in range(8) for most in (1, 7)]
+RAGGED += [(model_type, 0, 4, 14) for model_type in CONFIGS]
+
+
+@pytest.mark.parametrize(("model_type", "seed", "most", "steps"), RAGGED)
+def test_cached_equals_uncached_over_ragged_steps_resets_and_subsets(model_type, seed, most, steps):
+    model, rng, b = tiny(model_type), np.random.default_rng(seed), 6
     cache = model.new_cache(b)
     sequences: list[list[int]] = [[] for _ in range(b)]
-    for step in range(14):
+    for step in range(steps):
         for row in np.flatnonzero(rng.random(b) < 0.2):
-            keep = int(rng.integers(0, len(sequences[row]) + 1))  # a shortened row, or none
-            cache.lengths[row] = keep
+            keep = int(rng.integers(0, len(sequences[row]) + 1)) * int(rng.integers(0, 2))
+            cache.lengths[row] = keep  # a shortened row, or none
             del sequences[row][keep:]
         rows = rng.permutation(b)[: rng.integers(1, b + 1)] if step % 2 else np.arange(b)
         rows = rows[[len(sequences[r]) < WINDOW for r in rows]]
-        counts = np.array([min(rng.integers(1, 5), WINDOW - len(sequences[r])) for r in rows])
+        if len(rows) == 0:
+            continue
+        counts = np.array(
+            [min(rng.integers(1, most + 1), WINDOW - len(sequences[r])) for r in rows]
+        )
         new = [rng.integers(1, V, count).tolist() for count in counts]
         for row, tokens in zip(rows, new, strict=True):
             sequences[row] += tokens
@@ -78,7 +94,7 @@ def test_cached_equals_uncached_over_ragged_steps_resets_and_subsets(model_type)
             torch.testing.assert_close(hidden[i], plain, **CLOSE)
 
 
-@pytest.mark.parametrize("model_type", CONFIGS)
+@pytest.mark.parametrize("model_type", MODELS)
 def test_reading_in_any_mode(model_type):
     model, tokens = tiny(model_type), torch.randint(1, V, (3, 9))
     hidden = model(tokens)
@@ -104,17 +120,20 @@ def test_reading_in_any_mode(model_type):
         torch.testing.assert_close(plain, recomputed, **CLOSE)
 
 
-@pytest.mark.parametrize("model_type", ["llama", "gpt2"])
+@pytest.mark.parametrize("model_type", ["gpt", "llama", "gpt2"])
 def test_layers_are_read_again_under_gradient_checkpointing(model_type):
     model, passes = tiny(model_type), []
-    layers = model.model.h if model_type == "gpt2" else model.model.layers
-    layers[0].mlp.register_forward_pre_hook(lambda *_: passes.append(1))
+    inner = {"gpt": "blocks", "gpt2": "model.h", "llama": "model.layers"}[model_type]
+    model.get_submodule(f"{inner}.0.mlp").register_forward_pre_hook(lambda *_: passes.append(1))
     model.gradient_checkpointing = True
     model(torch.ones(1, 3, dtype=torch.int64)).sum().backward()
     assert len(passes) == 2
+    with torch.no_grad():
+        model(torch.ones(1, 3, dtype=torch.int64))
+    assert len(passes) == 3
 
 
-@pytest.mark.parametrize("model_type", CONFIGS)
+@pytest.mark.parametrize("model_type", MODELS)
 @pytest.mark.parametrize("cached_in", [torch.float32, torch.bfloat16])
 def test_bfloat16_reads_and_writes_a_cache_of_any_precision(model_type, cached_in):
     model, tokens = tiny(model_type), torch.randint(1, V, (3, 9))
@@ -125,7 +144,11 @@ def test_bfloat16_reads_and_writes_a_cache_of_any_precision(model_type, cached_i
         read(model, tokens[:, :6], cache)
         hidden = read(model, tokens[:, 6:], cache)
         plain = model(tokens)[:, -1]
-    assert (hidden - plain).float().abs().mean() < 0.05 * plain.float().abs().mean()
+    exact = model(tokens)[:, -1]
+    assert model_type != "gpt" or hidden.dtype == torch.float32
+    assert not torch.equal(plain.float(), exact)
+    for one, other in ((hidden, plain), (plain, exact)):
+        assert (one - other).float().abs().mean() < 0.05 * other.float().abs().mean()
 
 
 def test_a_copy_reads_on_its_own():

@@ -52,12 +52,18 @@ def test_only_allowed_tokens_have_probability():
     assert p.get_distribution(obs, by_hand).distribution.probs[:, 2].tolist() == [1, 1, 1]
 
 
-def test_gradients_stay_finite_where_one_token_is_allowed():
-    p = policy()
-    obs = torch.zeros(2, WINDOW, dtype=torch.int64)
-    obs[:, :3] = torch.tensor([SYSTEM, 6, 7])
-    values, log_prob, entropy = p.evaluate_actions(obs, torch.tensor([END, END]))
-    assert log_prob.tolist() == [0, 0]
+@pytest.mark.parametrize("whole", [False, True])
+def test_gradients_stay_finite_where_one_token_is_allowed(whole):
+    p, said = policy(), torch.tensor([END, END])
+    if whole:
+        allowed = torch.arange(V)[None] == said[:, None]
+        tokens, at = torch.ones(2, 3, dtype=torch.int64), torch.tensor([1, 5])
+        values, log_prob, entropy = p.evaluate_sequences(tokens, at, said, allowed)
+    else:
+        obs = torch.zeros(2, WINDOW, dtype=torch.int64)
+        obs[:, :3] = torch.tensor([SYSTEM, 6, 7])
+        values, log_prob, entropy = p.evaluate_actions(obs, said)
+    assert log_prob.tolist() == entropy.tolist() == [0, 0]
     (values.sum() + log_prob.sum() + entropy.sum()).backward()
     assert all(torch.isfinite(q.grad).all() for q in p.parameters() if q.grad is not None)
 
@@ -86,14 +92,3 @@ def test_whole_sequences_give_what_each_observation_gives(masked):
         got = p.evaluate_sequences(tokens, at, actions, given_masks)
     assert [part.dtype for part in got] == [torch.float32] * 3
     torch.testing.assert_close(got[1], expected[1], atol=0.3, rtol=0.1)
-
-
-def test_sequences_with_one_allowed_token_have_finite_gradients():
-    p = policy()
-    allowed = torch.zeros(2, V, dtype=torch.bool)
-    allowed[:, END] = True
-    tokens, at = torch.ones(2, 3, dtype=torch.int64), torch.tensor([1, 5])
-    values, log_prob, entropy = p.evaluate_sequences(tokens, at, torch.tensor([END, END]), allowed)
-    assert log_prob.tolist() == entropy.tolist() == [0, 0]
-    (values.sum() + log_prob.sum() + entropy.sum()).backward()
-    assert all(torch.isfinite(q.grad).all() for q in p.parameters() if q.grad is not None)

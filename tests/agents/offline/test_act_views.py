@@ -12,6 +12,7 @@ from agents import BC, CQL, ILQL, PsiLearning, SingleStepRL
 from dialgym.datasets import ActData, ActTransitions
 from tests.support.slot_domains import write_bakeries
 from tests.support.toy_dialogues import mean_losses
+from tests.support.word_games import assert_two_parts_are_one_run
 
 ID = "dialgym/SFRestaurants-Env1-act-v0"
 SMALL = {"net_arch": [16]}
@@ -116,26 +117,17 @@ def test_losses_are_those_of_a_slow_version(algorithm, env, dialogues):
 
 
 @pytest.mark.parametrize("algorithm", KINDS)
-def test_each_learns_on_is_saved_and_comes_back(algorithm, env, dialogues, tmp_path):
-    whole, half = made(algorithm, env, dialogues), made(algorithm, env, dialogues)
-    whole.learn(6)
-    half.learn(3)
-    half.save(tmp_path / "half")
-    other = algorithm.load(tmp_path / "half", env, dataset=dialogues)
-    other.learn(3, reset_num_timesteps=False)
-    for a, b in zip(whole.policy.parameters(), other.policy.parameters(), strict=True):
-        assert torch.equal(a, b)
-    other.save(tmp_path / "whole")
-    loaded = agents.load(tmp_path / "whole.zip")
-    assert type(loaded) is algorithm
+def test_each_learns_on_and_plays(algorithm, env, dialogues, tmp_path):
+    _, model = assert_two_parts_are_one_run(
+        lambda: made(algorithm, env, dialogues), dialogues, tmp_path, env
+    )
     obs = env.reset()
     masks = np.stack(env.env_method("action_masks"))
-    acts = [m.predict(obs, deterministic=True, action_masks=masks)[0] for m in (whole, loaded)]
-    assert acts[0].tolist() == acts[1].tolist()
-    assert masks[np.arange(2), acts[0]].all()
-    single = loaded.predict(obs[0], deterministic=True, action_masks=masks[0])[0]
-    assert single == acts[0][0]
-    result = dialgym.evaluate(loaded, ID, episodes=2, seeds=[0])
+    acts = model.predict(obs, deterministic=True, action_masks=masks)[0]
+    assert masks[np.arange(2), acts].all()
+    single = model.predict(obs[0], deterministic=True, action_masks=masks[0])[0]
+    assert single == acts[0]
+    result = dialgym.evaluate(model, ID, episodes=2, seeds=[0])
     assert np.isfinite(result.mean_return)
 
 

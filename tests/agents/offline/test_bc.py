@@ -19,11 +19,6 @@ from dialgym.language.tokenizers import TAGS, CharTokenizer
 from tests.support.word_games import ID, SMALL, assert_two_parts_are_one_run, learner
 
 
-@pytest.fixture(scope="module")
-def games():
-    return dialgym.collect(ID, "random-mixture", 60, seed=0)
-
-
 def made(games=None, **settings) -> BC:
     return learner(BC, games, **settings)
 
@@ -158,12 +153,6 @@ def test_only_the_best_dialogues_are_cloned_where_only_they_are_given(games):
 def test_bad_data_is_one_clear_error(games):
     with pytest.raises(ValueError, match="expected a dialgym Dataset, its TokenData"):
         made([1, 2])
-    with pytest.raises(
-        ValueError, match="expected stored dialogues to learn from, got dataset=None"
-    ):
-        made().learn(1)
-    with pytest.raises(ValueError, match="expected batch_size to be a whole number from 1; got 0"):
-        made(games, batch_size=0)
     words = dialgym.sb3_vec_env(ID, 1, tokenizer="word")
     with pytest.raises(ValueError, match=r"dataset: expected windows of \d+ tokens out of"):
         BC("GPTPolicy", words, games.tokens())

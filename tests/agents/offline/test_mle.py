@@ -105,8 +105,3 @@ def test_an_expert_is_imitated(tmp_path):
     again = agents.load(tmp_path / "model.zip")
     assert type(again) is MLE
     assert dialgym.evaluate(again, ID, 100).mean_return == scores[0]
-
-
-def test_mistakes_are_one_clear_error():
-    with pytest.raises(ValueError, match="MLE: expected pos_weight to be a number above 0"):
-        made(pos_weight=0)

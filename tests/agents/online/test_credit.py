@@ -157,10 +157,3 @@ def test_situations_of_a_beginning_are_those_of_the_whole_group():
 def test_situations_need_anchors():
     with pytest.raises(ValueError, match=r'credit="situation" needs infos with `anchor`'):
         collected("situation")
-
-
-@pytest.mark.parametrize("name", ["credit", "surrogate", "baseline"])
-def test_unknown_names(name):
-    env = dialgym.sb3_vec_env("Wordle-20-v0", 8)
-    with pytest.raises(ValueError, match=f"{name}.*GRPO"):
-        GRPO("GPTPolicy", env, policy_kwargs=SMALL, **{name: "other"})

@@ -251,11 +251,3 @@ def test_what_stays_without_variance_has_no_advantage():
     idle = (model.rollout.advantages.reshape(16, 4, 2) == 0).all(2).all(1).float().mean()
     assert idle == pytest.approx(logged["rollout/equal_groups_left"])
     model.train()
-
-
-def test_only_groups_can_be_played_again():
-    env = make_vec_env(Echo, 4, seed=0)
-    with pytest.raises(ValueError, match="resample=2 plays groups again, got group_size=None"):
-        GRPO("GPTPolicy", env, group_size=None, resample=2, policy_kwargs=SMALL)
-    with pytest.raises(ValueError, match="resample of GRPO must be a whole number from 0; got -1"):
-        GRPO("GPTPolicy", env, group_size=4, resample=-1, policy_kwargs=SMALL)

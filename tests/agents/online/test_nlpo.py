@@ -9,7 +9,7 @@ from stable_baselines3.common.env_util import make_vec_env
 
 import agents
 import dialgym
-from agents import NLPO, SequencePPO, train
+from agents import NLPO, SequencePPO
 from agents.decoding.distributions import nucleus
 from agents.models.masking import packed_bits, unpacked_bits
 from dialgym.language.tokenizers import END
@@ -166,35 +166,6 @@ def test_adapters_have_a_copy_over_the_same_weights(tmp_path):
     assert loaded.predict(obs, deterministic=True)[0].tolist() == expected.tolist()
 
 
-def test_a_resumed_run_equals_one_that_was_not(tmp_path):
-    small = {"n_steps": 36, "batch_size": 288, "n_epochs": 2, "learning_rate": 0.003}
-    small |= {"top_p": 0.8, "mask_every": 3, "policy_kwargs": {"n_layer": 1, "n_embd": 16}}
-    small |= {"kl": {"coef": 0.05, "target": 0.01, "horizon": 5000}}
-    arguments = {
-        "n_envs": 8,
-        "hyperparameters": small,
-        "progress_bar": False,
-        "checkpoint_every": 1,
-    }
-    whole = train(
-        "Wordle-20-v0", "nlpo", total_timesteps=8 * 36 * 6, log_dir=tmp_path / "whole", **arguments
-    )
-    train("Wordle-20-v0", "nlpo", total_timesteps=8 * 36 * 4, log_dir=tmp_path / "two", **arguments)
-    resumed = train(
-        "Wordle-20-v0",
-        "nlpo",
-        total_timesteps=8 * 36 * 6,
-        log_dir=tmp_path / "two",
-        resume=True,
-        **arguments,
-    )
-    assert resumed.rollouts == whole.rollouts == 6
-    assert resumed.kl_coef == whole.kl_coef != 0.05
-    for ours, theirs in ((whole.policy, resumed.policy), (whole.mask_policy, resumed.mask_policy)):
-        for a, b in zip(ours.parameters(), theirs.parameters(), strict=True):
-            assert torch.equal(a, b)
-
-
 def test_masks_of_the_env_and_of_the_nucleus_hold_together():
     hard = dialgym.sb3_vec_env("dialgym/Wordle-Hard-v0", 4, seed=0, words=20, guesses="answers")
     model = peaked(hard, n_steps=20)
@@ -204,17 +175,3 @@ def test_masks_of_the_env_and_of_the_nucleus_hold_together():
         allowed = unpacked_bits(batch.allowed, int(hard.action_space.n))
         assert allowed[torch.arange(len(allowed)), batch.actions].all()
         assert not allowed[:, 0].any()
-
-
-def test_bad_numbers_are_refused():
-    env = make_vec_env(Echo, 2)
-    with pytest.raises(ValueError, match="expected top_p to be a number above 0 to 1; got 0"):
-        NLPO("GPTPolicy", env, top_p=0)
-    with pytest.raises(ValueError, match="expected top_p to be a number above 0 to 1; got 'most'"):
-        NLPO("GPTPolicy", env, top_p="most")
-    with pytest.raises(
-        ValueError, match=r"expected min_tokens to be a whole number from 1; got 2\.5"
-    ):
-        NLPO("GPTPolicy", env, min_tokens=2.5)
-    with pytest.raises(ValueError, match="expected mask_every to be a whole number from 1; got 0"):
-        NLPO("GPTPolicy", env, mask_every=0)

@@ -41,19 +41,9 @@ def test_many_small_rollouts_move_the_coefficient_as_one_large_does_nearly():
     assert coef == pytest.approx(control.steered(1.0, 1.0, 1000), rel=1e-5)
 
 
-def test_the_coefficient_stays_positive_and_bad_numbers_are_refused():
+def test_the_coefficient_stays_positive():
     assert KLControl(1.0, target=0.1, horizon=10).steered(1.0, 0.0, 10_000) == 0.5
     assert KLControl(1.0).steered(1.0, math.inf, 100) == 1.0
-    with pytest.raises(ValueError, match=r"a horizon of at least 1 token .* got 0.2 and 0"):
-        KLControl(1.0, 0.1, horizon=0)
-    with pytest.raises(ValueError, match="coef must be a finite number; got nan"):
-        KLControl(math.nan)
-    with pytest.raises(ValueError, match=r"target must be a finite number; got '0\.1'"):
-        KLControl(1.0, "0.1")
-    with pytest.raises(ValueError, match=r"a clip above 0 .* got 0 and None"):
-        KLControl(1.0, 0.1, clip=0)
-    with pytest.raises(ValueError, match=r"unknown setting 'targte' in kl. Did you mean 'target'"):
-        KLControl.of({"targte": 0.1})
 
 
 @pytest.mark.parametrize("algorithm", [SequencePPO, GRPO])

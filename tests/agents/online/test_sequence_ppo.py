@@ -11,7 +11,7 @@ from gymnasium.wrappers import TimeLimit
 from stable_baselines3 import PPO
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.evaluation import evaluate_policy
-from stable_baselines3.common.policies import ActorCriticPolicy, BasePolicy
+from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv
 
 import agents
@@ -147,8 +147,6 @@ def test_a_limit_may_be_the_end():
         models[truncation] = model.rollout_buffer.steps("values").mean()
     assert -2.2 < models["terminal"] < -0.8
     assert models["bootstrap"] < models["terminal"] - 0.5
-    with pytest.raises(ValueError, match="truncation of SequencePPO must be one of 'bootstrap'"):
-        SequencePPO("GPTPolicy", make_vec_env(cut, 2), truncation="end")
 
 
 def test_the_folder_of_logs_has_the_name_of_the_algorithm(tmp_path):
@@ -305,29 +303,6 @@ def test_learns_in_stock_pools_saves_and_loads(algorithm, pool, tmp_path):
     loaded.learn(80, reset_num_timesteps=False)
     assert loaded.num_timesteps >= 240
     env.close()
-
-
-@pytest.mark.parametrize("workers", [0, 2])
-def test_learns_in_our_pools(workers):
-    env = dialgym.sb3_vec_env("dialgym/Wordle-20-v0", 8, workers, seed=0)
-    model = SequencePPO("GPTPolicy", env, n_steps=12, batch_size=48, policy_kwargs=SMALL, seed=0)
-    model.learn(192)
-    env.close()
-    assert np.isfinite(model.logger.name_to_value["train/loss"])
-
-
-def test_other_policies_and_bad_numbers_are_refused():
-    env = make_vec_env(Echo, 2)
-    with pytest.raises(ValueError, match="expected a GPT policy"):
-        SequencePPO(ActorCriticPolicy, env)
-    with pytest.raises(ValueError, match="advantage_level of SequencePPO must be one of 'token'"):
-        SequencePPO("GPTPolicy", env, advantage_level="turns")
-    with pytest.raises(ValueError, match="autocast of compute must be one of None, 'bf16'"):
-        SequencePPO("GPTPolicy", env, compute={"autocast": "fp8"})
-    with pytest.raises(ValueError, match="expected batch_size to be a whole number from 1; got 0"):
-        SequencePPO("GPTPolicy", env, batch_size=0)
-    with pytest.raises(ValueError, match="divide the number of dialogues, got 3 and 2"):
-        GRPO("GPTPolicy", env, group_size=3)
 
 
 def test_with_adapters_the_reference_is_the_model_without_them():

@@ -61,7 +61,7 @@ def test_a_policy_that_is_shown_what_to_say_learns_it(tmp_path):
     kwargs = {"n_layer": 1, "n_embd": 32, "n_head": 2}
     settings = {"n_steps": 8, "batch_size": 128, "learning_rate": 0.01, "vf_coef": 0.1}
     model = SequencePPO("GPTPolicy", env, ent_coef=0.2, policy_kwargs=kwargs, seed=0, **settings)
-    model.learn(32 * 8 * 80)
+    model.learn(32 * 8 * 40)
     mean, _ = evaluate_policy(model, make_vec_env(Shown, 4, seed=1), n_eval_episodes=40)
     assert mean > 0.9  # 0.25 by chance
     model.save(tmp_path / "model")

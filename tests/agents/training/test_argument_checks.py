@@ -43,10 +43,15 @@ def test_a_learner_refuses_them(setting):
         agents.SequencePPO("GPTPolicy", gym.make("dialgym/Wordle-v0"), **setting)
 
 
-@pytest.mark.parametrize("steps", [-1, math.nan, "many", None])
-def test_timesteps(steps):
-    model = agents.PG(agents.BeliefPolicy, gym.make("dialgym/CamRestaurants-Env1-act-v0"), seed=0)
-    with pytest.raises(ValueError, match=r"PG: expected total_timesteps to be a number from 0"):
+@pytest.mark.parametrize("steps", [-1, math.nan, "many", "5", None])
+@pytest.mark.parametrize(
+    ("learner", "id"), [("PG", "CamRestaurants-Env1-act-v0"), ("SequencePPO", "Wordle-20-v0")]
+)
+def test_timesteps(learner, id, steps):
+    policy = "GPTPolicy" if learner == "SequencePPO" else "MlpPolicy"
+    model = getattr(agents, learner)(policy, gym.make(f"dialgym/{id}"), seed=0)
+    message = f"{learner}: expected total_timesteps to be a number from 0; got .?{steps}"
+    with pytest.raises(ValueError, match=message):
         model.learn(steps)
 
 

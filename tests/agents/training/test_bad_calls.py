@@ -38,14 +38,6 @@ def test_an_offline_learner_without_dialogues(env):
         agents.ILQL("GPTPolicy", env, **TINY).learn(1)
 
 
-@pytest.mark.parametrize("steps", [-5, "5", float("nan")])
-def test_timesteps_that_are_none(model, steps):
-    with pytest.raises(
-        ValueError, match=f"expected total_timesteps to be a number from 0; got .?{steps}"
-    ):
-        model.learn(steps)
-
-
 def test_a_device_that_is_none(env):
     message = "expected device to be 'auto', 'cpu', 'cuda', .*; got 'gpu'. Did you mean 'cuda'?"
     with pytest.raises(ValueError, match=f"SequencePPO: {message}"):

@@ -1,12 +1,10 @@
 """What a run says of itself, what it refuses to overwrite, and how Ctrl-C ends it."""
 
-import csv
 import json
 import os
 import signal
 
 import pytest
-import torch
 
 pytest.importorskip("stable_baselines3")
 import agents
@@ -16,6 +14,7 @@ from agents.training.config import RECORD
 from dialgym.language import CharTokenizer
 from tests.support.commands import fail, run, succeed
 from tests.support.players import SMALL
+from tests.support.resuming import assert_same_run
 
 TINY = {
     "n_steps": 36,
@@ -164,17 +163,6 @@ def interrupt_at(monkeypatch, kind, rollouts, number=signal.SIGINT):
     monkeypatch.setattr(kind, "_on_rollout_end", ended)
 
 
-def curve(folder):
-    with (folder / "learning_curve.csv").open(newline="") as file:
-        return [{**row, "seconds": None} for row in csv.DictReader(file)]
-
-
-def same_weights(one, other):
-    first, second = (agents.load(folder / "model.zip").policy for folder in (one, other))
-    pairs = zip(first.state_dict().values(), second.state_dict().values(), strict=True)
-    return all(torch.equal(a, b) for a, b in pairs)
-
-
 def test_an_interrupted_run_leaves_a_checkpoint_and_goes_on_exactly(tmp_path, monkeypatch):
     train(tmp_path / "whole", total_timesteps=1500)
     with monkeypatch.context() as patch:
@@ -185,8 +173,7 @@ def test_an_interrupted_run_leaves_a_checkpoint_and_goes_on_exactly(tmp_path, mo
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert "is not finished" in fail("evaluate", str(tmp_path / "cut"))
     train(tmp_path / "cut", total_timesteps=1500, resume=True)
-    assert curve(tmp_path / "cut") == curve(tmp_path / "whole")
-    assert same_weights(tmp_path / "cut", tmp_path / "whole")
+    assert_same_run(tmp_path / "whole", tmp_path / "cut")
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """A killed run goes on as if nothing had happened."""
 
-import csv
 import os
 import shutil
 import signal
@@ -15,6 +14,7 @@ pytest.importorskip("stable_baselines3")
 import agents
 import dialgym
 from agents.training.checkpoint import FILE, CheckpointCallback
+from tests.support.resuming import assert_same_model, assert_same_run, curve, evaluations
 from tests.support.waiting import wait_until
 
 SMALL = {
@@ -55,20 +55,9 @@ def learn(folder, games, algo, more, resume=False):
     return subprocess.Popen([sys.executable, "-c", code, str(folder), str(games)])
 
 
-def curve(folder):
-    with open(folder / "learning_curve.csv", encoding="utf-8", newline="") as file:
-        return [{**row, "seconds": None} for row in csv.DictReader(file)]
-
-
-def evaluations(folder):
-    with np.load(folder / "evaluations.npz") as found:
-        return {name: found[name].tolist() for name in found}
-
-
-def samples(folder):
-    return {path.name: path.read_text("utf-8") for path in (folder / "samples").iterdir()}
-
-
+BOTH = ("model.zip", "best_model.zip")
+ARGUMENTS = {"algorithm": "ppo", "env_id": "Wordle-20-v0", "n_envs": 8}
+ARGUMENTS |= {"progress_bar": False, "checkpoint_every": 1}
 NORMALIZE = {"normalize": {"norm_obs": False, "norm_reward": True}}
 
 
@@ -80,11 +69,8 @@ def test_a_run_killed_and_resumed_equals_one_that_was_not(workers, more, tmp_pat
     kill(start(killed, workers=workers, **more), killed)
     assert not (killed / "model.zip").exists()
     assert start(killed, workers=workers, resume=True, **more).wait() == 0
-    assert curve(killed) == curve(whole)
-    assert evaluations(killed) == evaluations(whole)
     assert evaluations(whole)["timesteps"] == [-(-i * 500 // 8) * 8 for i in range(1, 13)]
-    assert samples(killed) == samples(whole)
-    models_are_equal(whole, killed)
+    assert_same_run(whole, killed, BOTH)
 
 
 def kill(process, folder):
@@ -92,13 +78,6 @@ def kill(process, folder):
     wait_until((folder / FILE).exists, process)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
-
-
-def models_are_equal(one, other):
-    for name in ("model.zip", "best_model.zip"):
-        first, second = (agents.load(folder / name).policy for folder in (one, other))
-        for a, b in zip(first.state_dict().values(), second.state_dict().values(), strict=True):
-            assert torch.equal(a, b)
 
 
 @pytest.mark.slow
@@ -113,11 +92,8 @@ def test_learning_from_stored_dialogues_goes_on_exactly(algo, more, tmp_path):
     assert not (killed / "model.zip").exists()
     assert learn(killed, games, algo, more, resume=True).wait() == 0
     assert [row["timesteps"] for row in curve(whole)] == [str(5 * i) for i in range(1, 13)]
-    assert curve(killed) == curve(whole)
-    assert evaluations(killed) == evaluations(whole)
     assert evaluations(whole)["timesteps"] == [20, 40, 60]
-    assert samples(killed) == samples(whole)
-    models_are_equal(whole, killed)
+    assert_same_run(whole, killed, BOTH)
 
 
 # The same in this process, which goes on from a checkpoint as from a kill
@@ -172,12 +148,8 @@ def test_a_run_cut_after_a_checkpoint_goes_on_exactly(algorithm, tmp_path, monke
     torch.manual_seed(99)  # another process would have other random numbers
     np.random.seed(99)  # noqa: NPY002
     train("cut", resume=True)
-    whole, cut = tmp_path / "whole", tmp_path / "cut"
-    assert curve(cut) == curve(whole)
-    assert evaluations(cut) == evaluations(whole)
-    assert len(evaluations(whole)["timesteps"]) >= 2
-    assert samples(cut) == samples(whole)
-    models_are_equal(whole, cut)
+    assert len(evaluations(tmp_path / "whole")["timesteps"]) >= 2
+    assert_same_run(tmp_path / "whole", tmp_path / "cut", BOTH)
 
 
 def test_a_finished_run_goes_on_as_one_that_was_longer(tmp_path):
@@ -193,8 +165,7 @@ def test_a_finished_run_goes_on_as_one_that_was_longer(tmp_path):
 
 
 def test_a_resumed_run_may_evaluate_and_keep_models_at_other_times(tmp_path):
-    arguments = {"algorithm": "ppo", "env_id": "Wordle-20-v0", "n_envs": 8, "log_dir": tmp_path}
-    arguments |= {"hyperparameters": SMALL, "progress_bar": False, "checkpoint_every": 1}
+    arguments = {**ARGUMENTS, "hyperparameters": SMALL, "log_dir": tmp_path}
     arguments |= {"eval_episodes": 8, "samples": 0}
     agents.train(total_timesteps=800, eval_freq=300, **arguments)
     before = evaluations(tmp_path)
@@ -206,8 +177,7 @@ def test_a_resumed_run_may_evaluate_and_keep_models_at_other_times(tmp_path):
 
 
 def test_resuming_with_other_hyperparameters_is_one_clear_error(tmp_path):
-    arguments = {"algorithm": "ppo", "env_id": "Wordle-20-v0", "n_envs": 8, "log_dir": tmp_path}
-    arguments |= {"progress_bar": False, "checkpoint_every": 1}
+    arguments = {**ARGUMENTS, "log_dir": tmp_path}
     agents.train(total_timesteps=600, hyperparameters=SMALL, **arguments)
     with pytest.raises(ValueError, match=r"cannot resume .*\(n_epochs: 2 -> 3\)"):
         agents.train(hyperparameters={**SMALL, "n_epochs": 3}, resume=True, **arguments)
@@ -222,13 +192,7 @@ def test_resuming_with_other_hyperparameters_is_one_clear_error(tmp_path):
 
 
 def test_a_run_goes_on_with_another_number_of_workers(tmp_path):
-    arguments = {
-        "algorithm": "ppo",
-        "env_id": "Wordle-20-v0",
-        "n_envs": 8,
-        "hyperparameters": SMALL,
-    }
-    arguments |= {"progress_bar": False, "checkpoint_every": 1, "seed": 3}
+    arguments = {**ARGUMENTS, "hyperparameters": SMALL, "seed": 3}
     agents.train(total_timesteps=600, log_dir=tmp_path / "begun", **arguments)
     models = []
     for workers in (0, 2):
@@ -237,5 +201,4 @@ def test_a_run_goes_on_with_another_number_of_workers(tmp_path):
         more = {"workers": workers, "resume": True, "log_dir": folder}
         models.append(agents.train(total_timesteps=900, **more, **arguments))
     assert models[0].num_timesteps == models[1].num_timesteps >= 900
-    first, second = (model.policy.state_dict().values() for model in models)
-    assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
+    assert_same_model(*models)

@@ -1,6 +1,5 @@
-"""Stock algorithms of Stable-Baselines3 train, are killed and go on as if nothing had happened."""
+"""Stock algorithms of Stable-Baselines3: killed runs, token views, wrappers, replay buffers."""
 
-import csv
 import os
 import re
 import signal
@@ -10,28 +9,21 @@ import sys
 import gymnasium as gym
 import numpy as np
 import pytest
-import torch
 
 pytest.importorskip("stable_baselines3")
 import agents
 import dialgym
 from agents.training.checkpoint import FILE
 from tests.support.commands import fail
+from tests.support.resuming import assert_same_run, curve
 from tests.support.waiting import wait_until
 
 ACTS, WORDS = "SlotFilling-act-v0", "Wordle-20-v0"
 SMALL = {"n_steps": 32, "batch_size": 64, "policy_kwargs": {"net_arch": [16]}}
 REPLAY = {"learning_starts": 200, "batch_size": 32, "target_update_interval": 300}
 REPLAY |= {"buffer_size": 1500, "policy_kwargs": {"net_arch": [16]}}
-ALGORITHMS = {
-    "stock-ppo": SMALL,
-    "maskable-ppo": SMALL,
-    "recurrent-ppo": {**SMALL, "policy_kwargs": {"net_arch": [8], "lstm_hidden_size": 8}},
-    "stock-a2c": {"n_steps": 8, "policy_kwargs": {"net_arch": [16]}},
-    "trpo": SMALL,
-    "stock-dqn": REPLAY,
-    "qrdqn": {**REPLAY, "policy_kwargs": {"net_arch": [16], "n_quantiles": 5}},
-}
+ALGORITHMS = {"maskable-ppo": SMALL, "stock-dqn": REPLAY}
+BOTH = ("model.zip", "best_model.zip")
 
 
 def command(algo, folder, steps, *more, id=ACTS):
@@ -49,20 +41,6 @@ def resume(folder):
     return subprocess.Popen([sys.executable, "-m", "dialgym", "train", "--resume", str(folder)])
 
 
-def curve(folder):
-    with open(folder / "learning_curve.csv", encoding="utf-8", newline="") as file:
-        return [{**row, "seconds": None} for row in csv.DictReader(file)]
-
-
-def evaluations(folder):
-    with np.load(folder / "evaluations.npz") as found:
-        return {name: found[name].tolist() for name in found}
-
-
-def weights(file):
-    return agents.load(file).policy.state_dict()
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("algo", ["stock-dqn", "maskable-ppo"])
 def test_a_killed_run_at_the_command_line_goes_on_exactly(algo, tmp_path):
@@ -76,15 +54,7 @@ def test_a_killed_run_at_the_command_line_goes_on_exactly(algo, tmp_path):
     assert not (killed / "model.zip").exists()
     assert resume(killed).wait() == 0
     assert [int(row["timesteps"]) // 1000 for row in curve(whole)] == [1, 2, 3, 4, 5, 6]
-    assert curve(killed) == curve(whole)
-    assert evaluations(killed) == evaluations(whole)
-    same_models(whole, killed)
-
-
-def same_models(whole, other):
-    for name in ("model.zip", "best_model.zip"):
-        first, second = weights(whole / name), weights(other / name)
-        assert all(torch.equal(a, b) for a, b in zip(first.values(), second.values(), strict=True))
+    assert_same_run(whole, killed, BOTH)
 
 
 @pytest.mark.slow
@@ -104,33 +74,7 @@ def test_sigterm_leaves_a_checkpoint_as_ctrl_c_does(tmp_path):
     assert (ended / FILE).exists()
     assert not (ended / "model.zip").exists()
     assert resume(ended).wait() == 0
-    assert curve(ended) == curve(whole)
-    assert evaluations(ended) == evaluations(whole)
-    same_models(whole, ended)
-
-
-QUICK = ("stock-dqn", "maskable-ppo")
-
-
-def of_stock(algo: str):
-    return pytest.param(algo, ACTS, marks=() if algo in QUICK else pytest.mark.slow)
-
-
-@pytest.mark.parametrize(("algo", "id"), [*map(of_stock, ALGORITHMS), ("stock-dqn", WORDS)])
-def test_a_run_that_goes_on_equals_one_that_was_not_cut(algo, id, tmp_path):
-    arguments = {"n_envs": 4, "seed": 1, "hyperparameters": ALGORITHMS[algo], "progress_bar": False}
-    arguments |= {"checkpoint_every": 1, "algorithm": algo, "env_id": id}
-    # A schedule sees how long the run is to be: the exploration of DQN is over before the cut.
-    still = {"exploration_fraction": 0.01} if "dqn" in algo else {}
-    arguments["hyperparameters"] = {**arguments["hyperparameters"], **still, "learning_rate": 1e-3}
-    whole = agents.train(total_timesteps=2048, log_dir=tmp_path / "whole", **arguments)
-    agents.train(total_timesteps=1100, log_dir=tmp_path / "cut", **arguments)
-    cut = agents.train(total_timesteps=2048, log_dir=tmp_path / "cut", resume=True, **arguments)
-    assert type(cut) is type(whole)
-    assert cut.num_timesteps == whole.num_timesteps
-    ours, theirs = whole.policy.state_dict(), cut.policy.state_dict()
-    assert all(torch.equal(a, b) for a, b in zip(ours.values(), theirs.values(), strict=True))
-    assert curve(tmp_path / "cut") == curve(tmp_path / "whole")
+    assert_same_run(whole, ended, BOTH)
 
 
 def test_a_gpt_trains_under_a_stock_algorithm_with_masks(tmp_path):

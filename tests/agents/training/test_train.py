@@ -16,6 +16,7 @@ from agents.training.run import run_training, torch_threads
 from agents.training.session import build
 from tests.support.close import assert_close
 from tests.support.commands import fail, succeed
+from tests.support.resuming import assert_comes_back
 
 ID = "dialgym/Wordle-20-v0"
 SHORT = {
@@ -38,7 +39,9 @@ OURS = [name for name, row in ALGORITHMS.items() if row.home.startswith("agents.
 
 
 @pytest.mark.parametrize("algo", OURS)
-def test_built_in_hyperparameters_are_known_for_every_algorithm(algo):
+@pytest.mark.filterwarnings("ignore:.*learned within masks")
+def test_built_in_hyperparameters_are_known_for_every_algorithm(algo, tmp_path):
+    """Each makes a model, which is saved and comes back."""
     acts = "acts" in ALGORITHMS[algo].kind
     config = read_hyperparameters(algo, ID)
     assert {"n_timesteps", "policy"} <= config.keys()
@@ -49,16 +52,18 @@ def test_built_in_hyperparameters_are_known_for_every_algorithm(algo):
     name = type(model.policy).__name__
     assert config["policy"] in ("MlpPolicy", "GPPolicy", f"agents.{name}")
     assert read_hyperparameters(algo, "dialgym/Wordle-v0").keys() <= config.keys()
+    assert_comes_back(model, tmp_path / "model.zip")
 
 
 @pytest.mark.parametrize("algo", sorted(ALGORITHMS.keys() - OURS))
 @pytest.mark.parametrize("env_id", [ID, "dialgym/SlotFilling-act-v0"])
-def test_stock_algorithms_are_made_for_token_and_act_views(algo, env_id):
+def test_stock_algorithms_are_made_for_token_and_act_views(algo, env_id, tmp_path):
     kind = "acts" if "act" in env_id else "tokens"
     config = read_hyperparameters(algo, env_id, {"n_envs": 2}, kind=kind)
     model = build(algo, config, dialgym.sb3_vec_env(env_id, 2, seed=0))
     assert type(model) is ALGORITHMS[algo].load()
     assert model.policy.predict(model.env.reset())[0].shape == (2,)
+    assert_comes_back(model, tmp_path / "model.zip")
 
 
 def test_overrides_are_merged_and_names_resolved(tmp_path):
@@ -179,11 +184,6 @@ def test_the_command_line_hands_over_evaluation_and_logging(monkeypatch, tmp_pat
     ]
 
 
-def test_samples_without_evaluation_are_one_clear_error():
-    message = "samples: expected 0 without evaluations"
-    assert message in fail("train", "ppo", ID, "--samples", "2")
-
-
 def test_threads_are_put_back():
     before = torch.get_num_threads()
     with torch_threads(before + 1):
@@ -251,6 +251,28 @@ def test_several_sets_of_dialogues_are_read_as_one(games, tmp_path):
     both = [games, dialgym.load_dataset(games).top(0.25)]
     model = train(ID, "bc", log_dir=tmp_path, data=both, hyperparameters=TINY, **OFFLINE_ARGUMENTS)
     assert len(model.data) == 50
+
+
+def test_the_dialogues_to_learn_from_are_chosen_by_their_returns(games, tmp_path):
+    stored = dialgym.load_dataset(games)
+    chosen = {"at_least": -4, "top": 0.8, "bottom": 0.5}
+    model = train(
+        ID,
+        "bc",
+        log_dir=tmp_path,
+        data=games,
+        hyperparameters={**TINY, **chosen},
+        **OFFLINE_ARGUMENTS,
+    )
+    expected = stored.at_least(-4).top(0.8).bottom(0.5).tokens()
+    assert 0 < len(model.data) < len(stored)
+    np.testing.assert_array_equal(model.data.tokens, expected.tokens)
+    for wrong, message in {
+        "at_least=3": "expected dialogues with a return of 3 or more",
+        "bottom=2": "bottom: share must be above 0",
+        "at_least=much": "at_least of bc on dialgym/Wordle-20-v0: expected a number, got 'much'",
+    }.items():
+        assert message in fail("train", "bc", ID, "-d", str(games), "-p", wrong)
 
 
 def test_dialogues_where_none_or_others_are_wanted_are_one_clear_error(games, tmp_path):

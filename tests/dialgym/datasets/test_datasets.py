@@ -79,9 +79,23 @@ def test_the_best_share(games: Dataset, share: float):
     left_out = sorted(games.returns)[: 60 - len(best)]
     assert best.returns.min() >= max(left_out, default=-np.inf)
     assert (np.diff(best["episode"]) > 0).all()
+    worst = games.bottom(share)
+    assert len(worst) == len(best)
+    assert worst.returns.max() <= min(sorted(games.returns)[len(worst) :], default=np.inf)
+    assert (np.diff(worst["episode"]) > 0).all()
     for wrong in (0, 1.5):
-        with pytest.raises(ValueError, match="share must be above 0 and at most 1"):
-            games.top(wrong)
+        for name in ("top", "bottom"):
+            with pytest.raises(ValueError, match=f"{name}: share must be above 0 and at most 1"):
+                getattr(games, name)(wrong)
+
+
+def test_the_dialogues_of_at_least_a_return(games: Dataset):
+    middle = float(np.median(games.returns))
+    assert games.at_least(middle)["episode"].tolist() == [
+        number for number, gained in enumerate(games.returns) if gained >= middle
+    ]
+    with pytest.raises(ValueError, match="a return of 3 or more; the greatest of 60 is"):
+        games.at_least(3)
 
 
 def test_splits_are_the_same_in_every_dataset():

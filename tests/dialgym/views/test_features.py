@@ -151,16 +151,3 @@ def test_of_two_parties_each_is_shown_its_own():
             assert env.observation_space("system").contains(env.observe("system"))
             env.step(token)
     assert env.infos["system"]["is_success"]
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: TokenEnv(Wordle(), features=True), "features of Wordle: .*the system is given"),
-        (lambda: TokenVectorEnv(NameIt(), 2, learner="user", features=True), "the user is given"),
-        (lambda: TokenTwoPartyEnv(Wordle(), features=True), "it is given none"),
-    ],
-)
-def test_features_that_are_none_are_refused(make, message):
-    with pytest.raises(ValueError, match=message):
-        make()

@@ -53,21 +53,6 @@ def test_the_checkers_of_both_libraries_pass(learner):
     sb3.check_env(ActEnv(TASK, learner=learner))
 
 
-@pytest.mark.parametrize(
-    "action", [[2, 0, 0, 0], [1, 0, 0], 3, "ask", [0.5, 0, 0, 0], None, [-1] * 4]
-)
-def test_an_impossible_vector_is_one_clear_error(action):
-    env, batch = ActEnv(TASK), ActVectorEnv(TASK, 2)
-    env.reset(seed=0)
-    batch.reset(seed=0)
-    with pytest.raises(ValueError, match=r"action of Wishes: expected \(4,\) of 0 and 1, one"):
-        env.step(action)
-    message = r"actions of Wishes: expected \(2, 4\) whole numbers from 0 to 1; got"
-    for actions in (action, [action, action]):
-        with pytest.raises(ValueError, match=message):
-            batch.step(actions)
-
-
 def test_floats_that_are_whole_will_do():
     """As the policies of Stable-Baselines3 have them."""
     env, batch = ActEnv(TASK), ActVectorEnv(TASK, 1)

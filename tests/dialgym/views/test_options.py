@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import dialgym
-from dialgym.errors import UnexpectedArgument
 from dialgym.kinds import KINDS, ViewKind
 from dialgym.registry import entry_of
 from dialgym.rollouts import Player
@@ -15,7 +14,6 @@ from dialgym.tasks.wordle import Wordle
 from dialgym.views.token_env import TokenEnv
 from dialgym.views.token_vector_env import TokenVectorEnv
 from dialgym.views.two_party import TokenTwoPartyEnv
-from dialgym.views.utterance_env import UtteranceEnv
 
 PACKAGE = Path(dialgym.__file__).parent
 
@@ -77,19 +75,3 @@ def test_a_fourth_kind_is_a_row_and_its_classes(low):
     assert isinstance(dialgym.aec_env(low), TokenTwoPartyEnv)
     (played,) = Player(low, Last(), num_envs=2).play([(0, 0), (0, 1)])
     assert len(played) == 2
-
-
-def test_options_of_other_kinds_and_forms_are_unknown():
-    for view, given in (
-        (UtteranceEnv, "action_masks"),
-        (UtteranceEnv, "features"),
-        (TokenEnv, "max_episode_steps"),
-        (TokenEnv, "masked_observations"),
-        (TokenTwoPartyEnv, "truths"),
-    ):
-        with pytest.raises(
-            UnexpectedArgument, match=rf"^{view.__name__} got an unexpected.*{given}"
-        ):
-            view(Wordle(words=20), **{given: True})
-    with pytest.raises(ValueError, match="text_info of Wordle must be True or False; got 1"):
-        UtteranceEnv(Wordle(words=20), text_info=1)

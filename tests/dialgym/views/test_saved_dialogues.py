@@ -175,19 +175,6 @@ def test_the_end_of_a_dialogue_is_saved_as_well():
         batch.restore_state([saved], [1])
 
 
-def test_what_cannot_be_restored_is_refused():
-    env, other = TokenEnv(Wordle(words=40)), UtteranceEnv(Wordle(words=40))
-    with pytest.raises(ResetNeeded, match=r"clone_state\(\) was called before reset"):
-        env.clone_state()
-    other.reset(seed=0)
-    with pytest.raises(ValueError, match="its token view; got one of the utterance view"):
-        env.restore_state(other.clone_state())
-    batch = TokenVectorEnv(Wordle(words=40), 2)
-    batch.reset(seed=0)
-    with pytest.raises(ValueError, match="as many dialogues as rows and seeds; got 1, 2 and 1"):
-        batch.restore_state(batch.clone_state([0]))
-
-
 def test_ids_have_it_by_their_unwrapped_env():
     env = gym.make("dialgym/Wordle-v0")
     env.reset(seed=0)

@@ -4,17 +4,14 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
-from pettingzoo.test import api_test, parallel_api_test, seed_test
 
-import dialgym
 from dialgym.language.acts import parse_act
 from dialgym.language.tokenizers import END, FIRST_TEXT
 from dialgym.tasks.slot_filling import SlotFilling
-from dialgym.testing import check_batch, check_task, check_views
+from dialgym.testing import check_task
 from dialgym.views.act_env import ActEnv
 from dialgym.views.token_env import TokenEnv
 from dialgym.views.token_vector_env import TokenVectorEnv
-from dialgym.views.two_party import TokenTwoPartyEnv, UtteranceTwoPartyEnv
 from dialgym.views.utterance_env import UtteranceEnv
 
 TASKS = [
@@ -40,17 +37,9 @@ def say(env, text):
     return result
 
 
-@pytest.mark.parametrize(("domain", "env"), TASKS)
-def test_rules_views_and_batches_agree_in_words(domain, env):
-    task = in_words(domain, env)
-    check_task(task, episodes=15)
-    check_views(task, episodes=10)
-    check_batch(task, num_envs=3, steps=150, seed=env)
-
-
 @pytest.mark.parametrize("language", [pytest.param("acts", marks=pytest.mark.slow), "english"])
 def test_the_rules_keep_their_word_in_other_languages(language):
-    check_task(SlotFilling("Shops", env=3, language=language), episodes=8)
+    check_task(SlotFilling("Shops", env=3, language=language), episodes=4)
 
 
 def test_the_window_and_the_vocabulary():
@@ -194,60 +183,11 @@ def test_a_full_dialogue_of_the_longest_utterances_fits():
         assert turn == 24 or len(info["reply"].split()) == 24
 
 
-@pytest.mark.parametrize("view", ["CamRestaurants-Env1-v0", "Laptops11-Env6-utterance-v0"])
-def test_gymnasium_checker(view):
-    check_env(gym.make(f"dialgym/{view}").unwrapped, skip_render_check=True)
-
-
 def test_gymnasium_checker_in_english():
     check_env(UtteranceEnv(SlotFilling(language="english")), skip_render_check=True)
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize("env_id", ["CamRestaurants-Env1-v0", "SFRestaurants-Env6-v0"])
-def test_pettingzoo(env_id):
-    api_test(dialgym.aec_env(env_id), num_cycles=200)
-    parallel_api_test(dialgym.parallel_env(env_id), num_cycles=100)
-    seed_test(lambda: dialgym.aec_env(env_id), num_cycles=60)
-
-
 # two parties
-
-
-def drive(env, task, policy, seed):
-    """Both sides by rules; what each party saw, and their returns."""
-    env.reset(seed=seed)
-    draws, rewards = np.random.default_rng(seed), []
-    while env.agents and not env.terminations[env.agent_selection]:
-        party = env.agent_selection
-        speaker = task.speaker_named(party, policy if party == "system" else "agenda")
-        text = speaker.reply(task, env.dialogue_state, draws)
-        for action in spell(env, text) if isinstance(env, TokenTwoPartyEnv) else [text]:
-            env.step(action)
-        rewards.append(env.rewards["system"])
-    seen = [list(task.transcript(env.dialogue_state, party)) for party in task.parties]
-    return seen, sum(rewards), env.infos["system"]["is_success"]
-
-
-@pytest.mark.parametrize("language", ["acts", "words", "english"])
-@pytest.mark.parametrize("env", [1, 3])
-def test_the_user_as_a_party_equals_the_user_as_a_simulator(language, env):
-    task = SlotFilling("Hotels", env=env, language=language)
-    both, single = UtteranceTwoPartyEnv(task), UtteranceEnv(task)
-    tokens = TokenTwoPartyEnv(task) if language == "words" else None
-    for seed in range(10):
-        seen, total, success = drive(both, task, "handcrafted", seed)
-        if tokens is not None:
-            assert drive(tokens, task, "handcrafted", seed) == (seen, total, success)
-        single.reset(seed=seed)
-        draws, gained, over = np.random.default_rng(seed), 0.0, False
-        policy = task.speaker_named("system", "handcrafted")
-        while not over:
-            text = policy.reply(task, single.dialogue.state, draws)
-            _, reward, over, _, info = single.step(text)
-            gained += reward
-        assert list(task.transcript(single.dialogue.state, "system")) == seen[0]
-        assert (gained, info["is_success"]) == (total, success)
 
 
 @pytest.mark.parametrize("view", [TokenEnv, UtteranceEnv])

@@ -127,26 +127,6 @@ def test_the_last_observation_of_a_dialogue_is_a_dict_too():
     assert last["action_mask"].all()
 
 
-@pytest.mark.parametrize("name", ["ReplaceForbidden", "MaskedObservation"])
-def test_errors(name):
-    with pytest.raises(ValueError, match=r"expected a token or act view.*got .*UtteranceEnv"):
-        getattr(dialgym, name)(gym.make("dialgym/Wordle-20-utterance-v0"))
-    with pytest.raises(ValueError, match="expected a token or act view"):
-        getattr(dialgym, f"Vector{name}")(gym.make_vec("CartPole-v1", 2))
-
-
-def test_errors_of_arguments():
-    env = gym.make(IDS[0])
-    with pytest.raises(ValueError, match=r"choose of ReplaceForbidden must be one of 'random'"):
-        dialgym.ReplaceForbidden(env, "best")
-    with pytest.raises(ValueError, match=r"keys: expected two names"):
-        dialgym.MaskedObservation(env, "obs")
-    wrapped = dialgym.ReplaceForbidden(env)
-    wrapped.reset(seed=0)
-    with pytest.raises(ValueError, match="expected a token id"):
-        wrapped.step(99)
-
-
 def test_a_wrapped_env_can_be_made_again_from_its_spec():
     env = dialgym.ReplaceForbidden(gym.make(IDS[0]), "nearest")
     again = gym.make(pickle.loads(pickle.dumps(env.spec)))
@@ -156,7 +136,7 @@ def test_a_wrapped_env_can_be_made_again_from_its_spec():
 sb3 = pytest.importorskip("stable_baselines3")
 
 
-@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.slow)])
 def test_stock_algorithms_speak_in_words(workers):
     """PPO without masks, in a pool whose tokens are replaced: every utterance is a word."""
     pool = dialgym.sb3_vec_env(
@@ -174,7 +154,7 @@ def test_stock_algorithms_speak_in_words(workers):
     pool.close()
 
 
-@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("workers", [pytest.param(0, marks=pytest.mark.slow), 2])
 def test_a_wrapped_pool_goes_on_from_its_state(workers):
     def pool():
         return dialgym.sb3_vec_env(

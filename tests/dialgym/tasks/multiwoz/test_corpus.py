@@ -145,18 +145,22 @@ def test_what_is_no_corpus_is_one_clear_error(content, message, tmp_path):
         MultiWOZCorpus(written(tmp_path, content))
 
 
-def test_bad_arguments_are_one_clear_error(tmp_path):
-    file = written(tmp_path, convlab2())
-    with pytest.raises(ValueError, match=r"there is no file or folder .*Check the path\.$"):
-        MultiWOZCorpus(tmp_path / "nothing.json")
-    with pytest.raises(ValueError, match="expected dialogues of the split 'test'; got validation"):
-        MultiWOZCorpus(file, split="test")
-    with pytest.raises(ValueError, match="split of the corpus must be one of"):
-        MultiWOZCorpus(file, split="dev")
-    with pytest.raises(ValueError, match="at most 1 episodes"):
-        dialgym.collect(ID, MultiWOZCorpus(file), 2)
-    with pytest.raises(ValueError, match="the dialogues of 'MultiWOZCorpus' bring their own"):
-        dialgym.collect(ID, MultiWOZCorpus(file), 1, options={"number": 0})
+@pytest.mark.parametrize(
+    ("use", "message"),
+    [
+        (lambda file: MultiWOZCorpus(file.with_name("nothing.json")),
+         r"there is no file or folder .*Check the path\.$"),
+        (lambda file: MultiWOZCorpus(file, split="test"),
+         "expected dialogues of the split 'test'; got validation"),
+        (lambda file: MultiWOZCorpus(file, split="dev"), "split of the corpus must be one of"),
+        (lambda file: dialgym.collect(ID, MultiWOZCorpus(file), 2), "at most 1 episodes"),
+        (lambda file: dialgym.collect(ID, MultiWOZCorpus(file), 1, options={"number": 0}),
+         "the dialogues of 'MultiWOZCorpus' bring their own"),
+    ],
+)  # fmt: skip
+def test_bad_arguments_are_one_clear_error(use, message, tmp_path):
+    with pytest.raises(ValueError, match=message):
+        use(written(tmp_path, convlab2()))
 
 
 @pytest.mark.parametrize(

@@ -143,14 +143,6 @@ def test_the_first_words_are_not_the_systems_doing():
 # ---------------------------------------------------------------------- copies and seeds
 
 
-@pytest.mark.parametrize("fidelity", FIDELITIES)
-def test_same_seed_same_dialogue(fidelity):
-    rules = RULES[fidelity, "default"]
-    again = Rules(WORLD, rules.settings)
-    for seed in range(20):
-        assert played(rules, seed) == played(again, seed)
-
-
 @given(any_rules, st.integers(0, 99), st.integers(0, 4), acts_of_anyone(), acts_of_anyone())
 def test_copies_go_their_own_way(rules, seed, turns, told, said):
     """What happens to a copy leaves its original as it was."""

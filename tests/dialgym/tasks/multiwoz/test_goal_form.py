@@ -49,11 +49,9 @@ def test_what_is_drawn_is_read_back_as_it_was():
         assert goal_as_json(parse_goal(written)) == written
 
 
-def test_the_originals_own_goals_are_read(data):
-    path = data / "convlab2" / "traces" / "goals.jsonl.gz"
-    if not path.exists():
-        pytest.skip(f"no real data at {path}")
-    database = load_world(data / "convlab2").database
+def test_the_originals_own_goals_are_read(real_file):
+    path = real_file("convlab2", "traces", "goals.jsonl.gz")
+    database = load_world(real_file("convlab2")).database
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         for line in lines:
             content = json.loads(line)
@@ -63,10 +61,8 @@ def test_the_originals_own_goals_are_read(data):
             assert list(found)[:-1] == content["domain_ordering"]
 
 
-def test_goals_of_the_corpus_are_read(data):
-    path = data / "multiwoz21_convlab" / "test.json.zip"
-    if not path.exists():
-        pytest.skip(f"no real data at {path}")
+def test_goals_of_the_corpus_are_read(real_file):
+    path = real_file("multiwoz21_convlab", "test.json.zip")
     with zipfile.ZipFile(path) as archive:
         dialogues = json.loads(archive.read(archive.namelist()[0]))
     read = [parse_goal(dialogue["goal"]) for dialogue in dialogues.values()]

@@ -10,7 +10,6 @@ import pytest
 from dialgym.tasks.multiwoz import goal_sets, goals
 from dialgym.tasks.multiwoz.data import load_world
 from dialgym.tasks.multiwoz.goal_sets import goal_set, hash_of
-from tests.support.small_city import write_city
 
 
 @pytest.fixture(autouse=True)
@@ -22,20 +21,13 @@ def drawn_anew():
 
 @pytest.mark.parametrize("name", ["train", "test"])
 @pytest.mark.parametrize("source", ["built-in", "convlab2", "multiwoz_db"])
-def test_the_goals_are_those_that_were_frozen(source, name, request):
-    world = load_world(source if source == "built-in" else real(source, request))
+def test_the_goals_are_those_that_were_frozen(source, name, real_file):
+    world = load_world(source if source == "built-in" else real_file(source))
     found = world.goal_set(name)
     assert (len(found), found.version, found.verified) == (1000, 1, True)
     assert found.hash == goal_sets.FROZEN[world.hash][name] == hash_of(found)
     assert found is world.goal_set(name)
     assert str(found) == f"{name} goals v1 {found.hash}"
-
-
-def real(name, request):
-    folder = request.getfixturevalue("data") / name
-    if not folder.is_dir():
-        pytest.skip(f"no real data at {folder}")
-    return folder
 
 
 def test_a_goal_is_found_by_its_number_or_at_random():
@@ -76,15 +68,12 @@ def test_another_city_in_its_place_fails_loudly():
         other.goal_set("test")
 
 
-def test_goals_of_ones_own_data_are_not_verified(tmp_path):
-    found = load_world(write_city(tmp_path)).goal_set("test")
+def test_goals_of_other_data_are_not_verified(city):
+    found = city.goal_set("test")
     assert len(found) == 1000
     assert not found.verified
-
-
-def test_an_unknown_set():
     with pytest.raises(ValueError, match=r"goals of MultiWOZ must be one of 'train', 'test'; got"):
-        load_world("built-in").goal_set("tests")
+        city.goal_set("tests")
 
 
 def test_the_hashes_are_published():

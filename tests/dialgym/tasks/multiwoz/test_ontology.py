@@ -38,10 +38,8 @@ def test_the_built_in_goal_model_asks_for_what_can_be_asked_for():
 
 
 @pytest.mark.parametrize("party", ["sys", "usr"])
-def test_the_acts_of_the_corpus_are_known(party, data):
-    path = data / "multiwoz21_convlab" / f"{party}_da_voc.txt"
-    if not path.exists():
-        pytest.skip(f"no real data at {path}")
+def test_the_acts_of_the_corpus_are_known(party, real_file):
+    path = real_file("multiwoz21_convlab", f"{party}_da_voc.txt")
     for line in path.read_text("utf-8").split():
         domain, intent, slot, _ = line.split("-")
         if domain == "general" or slot == "none":

@@ -64,12 +64,19 @@ def test_nlu_and_nlg_of_ones_own_speak_and_understand():
     assert state.dialogue.belief.constraints["hotel"] == {"area": "north"}
 
 
-@pytest.mark.parametrize("stage", ["nlu", "tracker", "nlg"])
-def test_a_stage_without_its_methods_is_refused(stage):
-    with pytest.raises(ValueError, match=f"{stage} of MultiWOZ: expected an object with"):
-        MultiWOZ(**{stage: object()})
-    with pytest.raises(ValueError, match="has no 'Missing'"):
-        MultiWOZ(**{stage: f"{__name__}:Missing"})
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        *[({stage: object()}, f"{stage} of MultiWOZ: expected an object with")
+          for stage in ("nlu", "tracker", "nlg")],
+        *[({stage: f"{__name__}:Missing"}, "has no 'Missing'")
+          for stage in ("nlu", "tracker", "nlg")],
+        ({"error_rate": 2}, "error_rate"),
+    ],
+)  # fmt: skip
+def test_bad_settings_are_one_clear_error(settings, message):
+    with pytest.raises(ValueError, match=message):
+        MultiWOZ(**settings)
 
 
 def acts_of_users(count: int) -> list[DialogueAct]:
@@ -103,8 +110,3 @@ def test_goodbyes_are_always_heard_and_requests_stay_requests():
         for act in channel.hear((DialogueAct("Request", "Hotel", "Phone", ASKED),), rng):
             assert (act.intent, act.value) == ("Request", ASKED)
             assert act.slot != "Phone"
-
-
-def test_an_impossible_rate_is_refused():
-    with pytest.raises(ValueError, match="error_rate"):
-        MultiWOZ(error_rate=2)

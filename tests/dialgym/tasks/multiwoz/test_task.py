@@ -86,21 +86,6 @@ def test_metrics_are_in_the_info_at_the_end_alone():
     assert (info["metrics"]["match"], info["metrics"]["complete"]) == (1.0, 1.0)
 
 
-def test_metrics_of_batches_are_those_of_their_rows():
-    env = dialgym.make_vec("dialgym/MultiWOZ-act-v0", 3, autoreset_mode="SameStep")
-    _, info = env.reset(seed=0)
-    assert set(METRICS) <= info["metrics"].keys()
-    policy, rng = env.unwrapped.acts.policy_named("rule"), np.random.default_rng(0)
-    final = None
-    while final is None:
-        task, states = env.unwrapped.task, env.unwrapped.dialogues.states(np.arange(3))
-        *_, info = env.step(np.array([policy.act(task, state, rng) for state in states]))
-        final = info.get("final_info")
-    over = final["_metrics"]
-    assert (final["metrics"]["match"][over] == 1).all()
-    assert (info["metrics"]["match"] == 0).all()
-
-
 def test_metrics_reach_pools_of_workers_and_of_stable_baselines():
     sharded = dialgym.make_vec("dialgym/MultiWOZ-act-v0", 2, workers=1)
     try:

@@ -4,23 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialgym.tasks.multiwoz.data import load_world
-from dialgym.tasks.multiwoz.dialogue import Rules, Settings
 from dialgym.tasks.multiwoz.notation import read_acts
 from dialgym.tasks.multiwoz.types import MultiWOZBelief
 from dialgym.tasks.multiwoz.values import Vocabulary, partial_ratio
-from tests.support import convlab2, small_city
+from tests.support import convlab2
 from tests.support.city_talk import acts_of_anyone
 
 
-@pytest.fixture(scope="module")
-def city(tmp_path_factory):
-    return load_world(small_city.write_city(tmp_path_factory.mktemp("city")))
-
-
-@pytest.fixture(scope="module")
-def trackers(city):
-    return {name: Rules(city, Settings(fidelity=name)).tracker for name in ("correct", "convlab2")}
+@pytest.fixture
+def trackers(rules):
+    return {name: own.tracker for name, own in rules.items()}
 
 
 @pytest.fixture(params=["correct", "convlab2"])
@@ -39,20 +32,20 @@ def understood(tracker, *texts: str) -> MultiWOZBelief:
     return belief
 
 
-def test_constraints_and_bookings(tracker):
-    belief = understood(tracker, 'Hotel-Inform(Area="south",People="2",Stay="3")')
-    assert belief.constraints == {"hotel": {"area": "south", "people": "2", "stay": "3"}}
+@pytest.mark.parametrize(
+    ("texts", "believed"),
+    [
+        (['Hotel-Inform(Area="south",People="2",Stay="3")'],
+         {"area": "south", "people": "2", "stay": "3"}),
+        (['Hotel-Inform(Area="south")', 'Hotel-Inform(Area="north")'], {"area": "north"}),
+        (['Hotel-Inform(Area="south",Area="north")'], {"area": "north"}),
+    ],
+    ids=["of bookings too", "said later", "in one breath"],
+)  # fmt: skip
+def test_constraints(tracker, texts, believed):
+    belief = understood(tracker, *texts)
+    assert belief.constraints == {"hotel": believed}
     assert belief.domain == "hotel"
-
-
-def test_what_is_said_later_holds(tracker):
-    belief = understood(tracker, 'Hotel-Inform(Area="south")', 'Hotel-Inform(Area="north")')
-    assert belief.constraints == {"hotel": {"area": "north"}}
-
-
-def test_contradictions_in_one_breath(tracker):
-    belief = understood(tracker, 'Hotel-Inform(Area="south",Area="north")')
-    assert belief.constraints == {"hotel": {"area": "north"}}
 
 
 @pytest.mark.parametrize(
@@ -97,13 +90,13 @@ def test_rows_that_are_offered(tracker):
 
 
 @given(st.lists(acts_of_anyone(), max_size=6), st.sampled_from(["correct", "convlab2"]))
-def test_any_acts_can_be_tracked(trackers, utterances, name):
+def test_any_acts_can_be_tracked(rules, utterances, name):
     belief = MultiWOZBelief()
     for acts in utterances:
-        trackers[name].update(belief, acts)
+        rules[name].tracker.update(belief, acts)
         before = belief.copy()
         assert before == belief
-        trackers[name].heard(belief, acts)
+        rules[name].tracker.heard(belief, acts)
 
 
 # ---------------------------------------------------------------------- values

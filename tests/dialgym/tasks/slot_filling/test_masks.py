@@ -11,6 +11,74 @@ from tests.support.slot_domains import database_of, five_slots
 from tests.support.slot_talk import DATABASE, Ear
 
 OFFER = 'inform(name="venue 0",food="thai")'
+THAI, GREEK, NORTH = 'inform(food="thai")', 'inform(food="greek")', 'inform(area="north")'
+SURE = ("hello()", 'inform(food="thai",area="north",parking="1")')
+"""All slots are known, so that nothing is left to ask."""
+ASK = {"request_area", "request_food", "request_parking"}
+VENUE_2, VENUE_3 = 'inform(name="venue 2")', 'inform(name="venue 3")'
+ALTERNATIVES = [("hello()", 'inform(food="greek",area="dontcare")'), (VENUE_2, "reqalts()")]
+
+ALLOWED = {
+    "a slot can always be requested": ([], ASK, {"confirm_food", "inform"}),
+    "though it is known": ([SURE], ASK, {"inform_byname", "bye", "reqmore"}),
+    "though the user leaves": ([SURE, (OFFER, "bye()")], ASK, {"inform"}),
+    "confirm needs a value": (
+        [("hello()", (THAI, 0.01))], {"confirm_food"}, {"confirm_area"}),
+    "select needs two values, and inform rows that do not differ": (
+        [("hello()", THAI)], set(), {"select_food", "inform"}),
+    "however little the second is believed": (
+        [("hello()", (THAI, 0.5), (GREEK, 0.01))], {"select_food"}, set()),
+    "inform needs constraints that leave nothing to ask": (
+        [("hello()", THAI), ("request(area)", NORTH)], {"inform"}, set()),
+    "inform is free where one row is left": (
+        [("hello()", 'inform(food="cafe")')], {"inform"}, set()),
+    "or none": ([("hello()", 'inform(food="cafe",area="north")')], {"inform"}, set()),
+    "inform is no alternative": ([SURE, (OFFER, "reqalts()")], set(), {"inform"}),
+    "and no beginning": ([SURE, (OFFER, "restart()")], set(), {"inform"}),
+    "inform_byname needs a question about a row": (
+        [SURE, (OFFER, "request(phone)")], {"inform_byname"}, {"inform"}),
+    "which no value is": ([SURE, (OFFER, THAI)], set(), {"inform_byname"}),
+    "or its name": ([("hello()", 'inform(name="venue 1")')], {"inform_byname"}, set()),
+    "bye needs that the user leaves": (
+        [SURE, (OFFER, ("bye()", 0.51), (THAI, 0.49))], {"bye"}, set()),
+    "rather than not": ([SURE, (OFFER, ("bye()", 0.49), (THAI, 0.51))], set(), {"bye"}),
+    "reqmore needs an offer, inform_alternatives that they are asked for": (
+        [SURE, (OFFER, "ack()")], {"reqmore"}, {"inform_alternatives"}),
+}  # fmt: skip
+"""By rule: turns of system and user, and acts that are then allowed, and masked."""
+
+SAID = {
+    "inform offers the first row that fits": (
+        [("hello()", 'inform(food="greek",parking="dontcare")')], "inform",
+        'inform(name="venue 2",food="greek",parking="0")'),
+    "the last row again if it fits": (
+        [("hello()", GREEK), (VENUE_3, "ack()")], "inform",
+        'inform(name="venue 3",food="greek")'),
+    "and only if it does": (
+        [("hello()", GREEK), (VENUE_3, "ack()"), ("hello()", 'inform(parking="0")')], "inform",
+        'inform(name="venue 2",food="greek",parking="0")'),
+    "inform says that there is nothing": (
+        [("hello()", 'inform(food="cafe",area="north",parking="dontcare")')], "inform",
+        'inform(name="none",area="north",food="cafe")'),
+    "the first alternative": (
+        ALTERNATIVES[:1], "inform_alternatives",
+        'inform(name="venue 2",area="north",food="greek")'),
+    "the second": (
+        ALTERNATIVES, "inform_alternatives",
+        'inform(name="venue 3",area="north",food="greek")'),
+    "until there is none": (
+        [*ALTERNATIVES, (VENUE_3, "reqalts()")], "inform_alternatives",
+        'inform(name="none",name!="venue 2",name!="venue 3",area="dontcare",food="greek")'),
+    "byname tells what is asked": (
+        [(VENUE_2, "request(phone,food)")], "inform_byname",
+        'inform(name="venue 2",food="greek",phone="0002")'),
+    "of the row that is named": (
+        [(VENUE_2, 'request(phone,name="venue 4")')], "inform_byname",
+        'inform(name="venue 4",phone="0004")'),
+    "a name is told once": (
+        [(VENUE_2, 'confirm(name="venue 2")')], "inform_byname", VENUE_2),
+}  # fmt: skip
+"""By rule: turns of system and user, a summary act, and what it becomes."""
 
 
 class Acts(Ear):
@@ -19,6 +87,11 @@ class Acts(Ear):
     def __init__(self, masks=True, **kwargs):
         super().__init__(**kwargs)
         self.acts = SummaryActs(self.summariser, masks)
+
+    def after(self, *turns):
+        for turn in turns:
+            self.hear(*turn)
+        return self
 
     @property
     def allowed(self):
@@ -31,8 +104,7 @@ class Acts(Ear):
 
 
 def sure():
-    """All slots are known, so that nothing is left to ask."""
-    return Acts().hear("hello()", 'inform(food="thai",area="north",parking="1")')
+    return Acts().after(SURE)
 
 
 def test_the_acts_are_three_of_each_slot_and_seven():
@@ -44,42 +116,12 @@ def test_the_acts_are_three_of_each_slot_and_seven():
     assert len(names) == 3 * len(DATABASE.ontology.system_requestable) + 7
 
 
-def test_a_slot_can_always_be_requested():
-    for ear in (Acts(), sure(), sure().hear(OFFER, "bye()")):
-        assert {"request_area", "request_food", "request_parking"} <= ear.allowed
-
-
-def test_confirm_needs_a_value():
-    ear = Acts()
-    assert "confirm_food" not in ear.allowed
-    ear.hear("hello()", ('inform(food="thai")', 0.01))
-    assert "confirm_food" in ear.allowed
-    assert "confirm_area" not in ear.allowed
-
-
-def test_select_needs_two_values():
-    ear = Acts().hear("hello()", 'inform(food="thai")')
-    assert "select_food" not in ear.allowed
-    ear = Acts().hear("hello()", ('inform(food="thai")', 0.5), ('inform(food="greek")', 0.01))
-    assert "select_food" in ear.allowed
-
-
-def test_inform_needs_constraints_that_leave_nothing_to_ask():
-    assert "inform" not in Acts().allowed
-    ear = Acts().hear("hello()", 'inform(food="thai")')
-    assert "inform" not in ear.allowed  # two rows that differ in area
-    ear.hear("request(area)", 'inform(area="north")')
-    assert "inform" in ear.allowed
-
-
-def test_inform_is_free_where_no_row_or_one_is_left():
-    assert "inform" in Acts().hear("hello()", 'inform(food="cafe")').allowed
-    assert "inform" in Acts().hear("hello()", 'inform(food="cafe",area="north")').allowed
-
-
-@pytest.mark.parametrize("act", ["reqalts()", "bye()", "restart()", "request(phone)"])
-def test_inform_is_not_what_other_methods_ask_for(act):
-    assert "inform" not in sure().hear(OFFER, act).allowed
+@pytest.mark.parametrize("rule", ALLOWED)
+def test_what_is_allowed(rule):
+    turns, free, masked = ALLOWED[rule]
+    allowed = Acts().after(*turns).allowed
+    assert free <= allowed
+    assert not masked & allowed
 
 
 @pytest.mark.parametrize("act", ["bye()", "restart()"])
@@ -98,43 +140,17 @@ def test_four_accepted_slots_are_enough():
     assert "inform" in ear.hear("request(parking)", "affirm()").allowed
 
 
-def test_inform_byname_needs_a_question_about_a_row():
-    ear = sure()
-    assert "inform_byname" not in ear.allowed
-    assert "inform_byname" not in ear.hear(OFFER, 'inform(food="thai")').allowed
-    assert "inform_byname" in ear.hear(OFFER, "request(phone)").allowed
-
-
 def test_inform_byname_needs_a_row():
     """The original hears a question about a row before there is one."""
     ear = Acts(fidelity="pydial").hear("hello()", "request(phone)")
     assert ear.summary.method == "byname"
     assert "inform_byname" not in ear.allowed
-    assert "inform_byname" in Acts().hear("hello()", 'inform(name="venue 1")').allowed
 
 
-def test_inform_alternatives_needs_that_they_were_asked_for():
-    ear = sure().hear(OFFER, "ack()")
-    assert "inform_alternatives" not in ear.allowed
-    ear.belief.alternatives = True
-    assert "inform_alternatives" in ear.allowed
-
-
-def test_inform_alternatives_needs_an_offer():
-    ear = sure()
-    ear.belief.alternatives = True
-    assert "inform_alternatives" not in ear.allowed
-
-
-def test_bye_needs_that_the_user_leaves():
-    assert "bye" not in sure().allowed
-    assert "bye" in sure().hear(OFFER, ("bye()", 0.51), ('inform(food="thai")', 0.49)).allowed
-    assert "bye" not in sure().hear(OFFER, ("bye()", 0.49), ('inform(food="thai")', 0.51)).allowed
-
-
-def test_reqmore_needs_an_offer():
-    assert "reqmore" not in sure().allowed
-    assert "reqmore" in sure().hear(OFFER, "ack()").allowed
+def test_inform_alternatives_needs_an_offer_and_that_they_were_asked_for():
+    for ear, offered in ((sure(), False), (sure().hear(OFFER, "ack()"), True)):
+        ear.belief.alternatives = True
+        assert ("inform_alternatives" in ear.allowed) == offered
 
 
 @pytest.mark.parametrize("masks", [True, False])
@@ -145,6 +161,12 @@ def test_repeat_and_restart_are_never_free(masks):
 
 
 # what they become
+
+
+@pytest.mark.parametrize("rule", SAID)
+def test_what_is_said(rule):
+    turns, name, text = SAID[rule]
+    assert Acts().after(*turns).act(name) == text
 
 
 def test_questions():
@@ -168,45 +190,10 @@ def test_questions_without_any_value_are_about_the_first():
     assert ear.act("select_food") == 'select(food="thai",food="greek")'
 
 
-def test_inform_offers_the_first_row_that_fits():
-    ear = Acts().hear("hello()", 'inform(food="greek",parking="dontcare")')
-    assert ear.act("inform") == 'inform(name="venue 2",food="greek",parking="0")'
-
-
-def test_inform_offers_the_last_row_again_if_it_fits():
-    ear = Acts().hear("hello()", 'inform(food="greek")').hear('inform(name="venue 3")', "ack()")
-    assert ear.act("inform") == 'inform(name="venue 3",food="greek")'
-    ear.hear("hello()", 'inform(parking="0")')
-    assert ear.act("inform") == 'inform(name="venue 2",food="greek",parking="0")'
-
-
-def test_inform_says_that_there_is_nothing():
-    ear = Acts().hear("hello()", 'inform(food="cafe",area="north",parking="dontcare")')
-    assert ear.act("inform") == 'inform(name="none",area="north",food="cafe")'
-
-
 def test_inform_without_constraints_offers_any_row():
     ear = Acts().hear("hello()", 'inform(food="dontcare")')
     names = {parse_act(ear.act("inform", seed=s)).value("name") for s in range(60)}
     assert names == {f"venue {i}" for i in range(5)}
-
-
-def test_alternatives_until_there_are_none():
-    ear = Acts().hear("hello()", 'inform(food="greek",area="dontcare")')
-    assert ear.act("inform_alternatives").startswith('inform(name="venue 2"')
-    ear.hear('inform(name="venue 2")', "reqalts()")
-    assert ear.act("inform_alternatives") == 'inform(name="venue 3",area="north",food="greek")'
-    ear.hear('inform(name="venue 3")', "reqalts()")
-    assert ear.act("inform_alternatives") == (
-        'inform(name="none",name!="venue 2",name!="venue 3",area="dontcare",food="greek")'
-    )
-
-
-def test_byname_tells_what_is_asked():
-    ear = Acts().hear('inform(name="venue 2")', "request(phone,food)")
-    assert ear.act("inform_byname") == 'inform(name="venue 2",food="greek",phone="0002")'
-    ear = Acts().hear('inform(name="venue 2")', 'request(phone,name="venue 4")')
-    assert ear.act("inform_byname") == 'inform(name="venue 4",phone="0004")'
 
 
 def test_an_offer_leaves_out_what_is_not_known():
@@ -225,11 +212,6 @@ def test_an_act_tells_of_five_slots_at_most_and_of_any():
     told = [parse_act(ear.act("inform", seed=seed)).items for seed in range(40)]
     assert {len(items) for items in told} == {1 + 5}
     assert {item.slot for items in told for item in items[1:]} == set(slots)
-
-
-def test_a_name_is_told_once():
-    ear = Acts().hear('inform(name="venue 2")', 'confirm(name="venue 2")')
-    assert ear.act("inform_byname") == 'inform(name="venue 2")'
 
 
 def test_byname_tells_anything_where_nothing_is_asked():

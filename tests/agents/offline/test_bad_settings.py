@@ -1,0 +1,64 @@
+"""Settings and policies that an offline learner refuses, each with one clear error."""
+
+import pytest
+
+import agents
+from agents import (
+    BC,
+    CHAI,
+    ILQL,
+    MLE,
+    DecisionTransformer,
+    PsiLearning,
+    SingleStepRL,
+    UtteranceILQL,
+)
+from tests.support.word_games import learner
+
+SETTINGS = [
+    (BC, {"batch_size": 0}, "expected batch_size to be a whole number from 1; got 0"),
+    (CHAI, {"clone_steps": -1}, "CHAI: expected clone_steps to be a whole number from 0; got -1"),
+    (CHAI, {"samples": 0}, "CHAI: expected samples to be a whole number from 1; got 0"),
+    (CHAI, {"random_samples": -1}, "CHAI: expected random_samples to be a whole number from 0; g"),
+    (ILQL, {"expectile": 1.0}, "ILQL: expectile must be between 0 and 1, got 1.0"),
+    (ILQL, {"tau": 0.0}, "ILQL: tau must be between 0 and 1"),
+    (ILQL, {"cql_temperature": 0.0}, "ILQL: expected cql_temperature to be a number above 0"),
+    (ILQL, {"gamma": 1.5}, "ILQL: expected gamma to be a number from 0 to 1; got 1.5"),
+    (MLE, {"pos_weight": 0}, "MLE: expected pos_weight to be a number above 0"),
+    (PsiLearning, {"reward_scale": 0.0}, "expected reward_scale to be a number above 0"),
+    (SingleStepRL, {"returns": "td"}, "returns of SingleStepRL must be one of"),
+    (UtteranceILQL, {"expectile": 0.0}, "UtteranceILQL: expectile must be between 0 and 1, got 0"),
+    (UtteranceILQL, {"tau": 0.0}, "UtteranceILQL: tau must be between 0 and 1"),
+]
+POLICIES = [
+    (CHAI, {"share_features_extractor": False}, "values read the frozen language model"),
+    (UtteranceILQL, {"decoding": {"candidates": 0}}, "candidates must be at least 1"),
+    (UtteranceILQL, {"decoding": {"beta": 1.0}}, "beta and advantage_clip are for advantages of"),
+]
+CLASSES = [
+    (DecisionTransformer, "GPTPolicy", r"expected agents.ReturnGPTPolicy, which is told"),
+    (ILQL, "GPTPolicy", r"expected agents.ValueGPTPolicy or agents.ValueBelief"),
+    (UtteranceILQL, "ValueGPTPolicy", r"expected agents.UtteranceGPTPolicy, which speaks"),
+]
+
+
+def named(value):
+    return value.__name__ if isinstance(value, type) else None
+
+
+@pytest.mark.parametrize(("algorithm", "settings", "message"), SETTINGS, ids=named)
+def test_settings(algorithm, settings, message, games):
+    with pytest.raises(ValueError, match=message):
+        learner(algorithm, games, **settings)
+
+
+@pytest.mark.parametrize(("algorithm", "policy", "message"), POLICIES, ids=named)
+def test_settings_of_the_policy(algorithm, policy, message, games):
+    with pytest.raises(ValueError, match=message):
+        learner(algorithm, games, policy)
+
+
+@pytest.mark.parametrize(("algorithm", "policy", "message"), CLASSES, ids=named)
+def test_other_classes_of_policies(algorithm, policy, message, games):
+    with pytest.raises(ValueError, match=message):
+        algorithm(getattr(agents, policy), learner(BC).env, games)

@@ -1,0 +1,60 @@
+"""Settings that a learner by playing refuses, each with one clear error."""
+
+import math
+
+import pytest
+from stable_baselines3.common.env_util import make_vec_env
+from stable_baselines3.common.policies import ActorCriticPolicy
+
+from agents import GRPO, NLPO, SequencePPO
+from tests.support.toy_tokens import Echo
+
+SETTINGS = [
+    (SequencePPO, {"policy": ActorCriticPolicy}, "expected a GPT policy"),
+    (SequencePPO, {"advantage_level": "turns"}, "advantage_level of SequencePPO must be one of"),
+    (SequencePPO, {"truncation": "end"}, "truncation of SequencePPO must be one of 'bootstrap'"),
+    (SequencePPO, {"compute": {"autocast": "fp8"}}, "autocast of compute must be one of None, 'bf"),
+    (SequencePPO, {"batch_size": 0}, "expected batch_size to be a whole number from 1; got 0"),
+    (GRPO, {"group_size": 3}, "divide the number of dialogues, got 3 and 2"),
+    (GRPO, {"group_size": None, "resample": 2}, "resample=2 plays groups again, got group_size=No"),
+    (GRPO, {"resample": -1}, "resample of GRPO must be a whole number from 0; got -1"),
+    (GRPO, {"credit": "other"}, "credit.*GRPO"),
+    (GRPO, {"surrogate": "other"}, "surrogate.*GRPO"),
+    (GRPO, {"baseline": "other"}, "baseline.*GRPO"),
+    (NLPO, {"top_p": 0}, "expected top_p to be a number above 0 to 1; got 0"),
+    (NLPO, {"top_p": "most"}, "expected top_p to be a number above 0 to 1; got 'most'"),
+    (NLPO, {"min_tokens": 2.5}, r"expected min_tokens to be a whole number from 1; got 2\.5"),
+    (NLPO, {"mask_every": 0}, "expected mask_every to be a whole number from 1; got 0"),
+    (SequencePPO, {"kl": {"coef": -0.1}}, "coef of at least 0 and a target above 0"),
+    (SequencePPO, {"kl": {"coef": 0.1, "target": 0.0}}, "coef of at least 0 and a target above 0"),
+    (
+        SequencePPO,
+        {"kl": {"coef": 1.0, "target": 0.1, "horizon": 0}},
+        r"a horizon of at least 1 token .* got 0.2 and 0",
+    ),
+    (SequencePPO, {"kl": {"coef": math.nan}}, "coef must be a finite number; got nan"),
+    (
+        SequencePPO,
+        {"kl": {"coef": 1.0, "target": "0.1"}},
+        r"target must be a finite number; got '0",
+    ),
+    (
+        SequencePPO,
+        {"kl": {"coef": 1.0, "target": 0.1, "clip": 0}},
+        r"a clip above 0 .* got 0 and None",
+    ),
+    (
+        SequencePPO,
+        {"kl": {"targte": 0.1}},
+        r"unknown setting 'targte' in kl. Did you mean 'target'",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "settings", "message"), SETTINGS, ids=lambda x: getattr(x, "__name__", None)
+)
+def test_settings(algorithm, settings, message):
+    own = {"group_size": 2} if algorithm is GRPO else {}
+    with pytest.raises(ValueError, match=message):
+        algorithm(**{"policy": "GPTPolicy", "env": make_vec_env(Echo, 2), **own, **settings})
