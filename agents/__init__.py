@@ -39,6 +39,7 @@ if TYPE_CHECKING:  # a class that is not named here is Any to a type checker
     from agents.buffers.episodes import EpisodeRolloutBuffer, MaskableEpisodeRolloutBuffer
     from agents.chat.act_agent import ActAgent
     from agents.chat.agent import ChatAgent
+    from agents.chat.speaker import load_speaker
     from agents.guesser.training import train_guesser
     from agents.models.build import Execution
     from agents.offline.bc import BC
@@ -82,6 +83,7 @@ _HOMES = {
     "push_to_hub": "agents.publishing",
     "SelfPlay": "agents.online.self_play",
     "load": "agents.storage.models",
+    "load_speaker": "agents.chat.speaker",
     "save": "agents.storage.models",
     "start_from": "agents.policies.init_from",
     "storable": "agents.storage.values",

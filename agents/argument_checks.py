@@ -75,7 +75,8 @@ BOUNDS: Mapping[str, Bounds] = {
     "total_timesteps": Bounds(),
     "stats_window_size": COUNT,
     "log_interval": COUNT,
-    # of belief policies
+    # of learners over acts
+    "alpha": Bounds(most=1.0, above=True),
     "average_tau": FRACTION,
     "damping": FROM_0,
     "dialogues_per_update": COUNT,

@@ -17,7 +17,7 @@ from torch.nn.utils import clip_grad_norm_
 from agents.distributed.processes import Processes
 from agents.distributed.sharding import Sharding
 from agents.storage.values import storable
-from dialgym.errors import one_of, with_settings
+from dialgym.errors import one_of
 
 AUTOCAST = {"bf16": torch.bfloat16, "fp16": torch.float16}
 CPU_TOKENS, GPU_TOKENS = 4096, 65536
@@ -60,18 +60,6 @@ class Compute:
                 "compute: micro_batch_tokens must be at least 1 or None, got "
                 f"{self.micro_batch_tokens}"
             )
-
-    @classmethod
-    def of(cls, value: Compute | Mapping[str, Any] | None) -> Compute:
-        """The value itself, or what YAML spells as a mapping; None is all defaults.
-
-        Raises:
-            ValueError: an unknown setting, or as of the class.
-        """
-        if isinstance(value, Compute):
-            return value
-        made: Compute = with_settings(cls, "compute", value or {})
-        return made
 
     def precision(self, device: torch.device) -> AbstractContextManager[Any]:
         """A context in which forwards compute as `autocast` says."""

@@ -216,6 +216,17 @@ def with_settings(make: Callable[..., Any], what: str, settings: Mapping[str, An
     return make(**settings)
 
 
+def settings_as(kind: type[R], what: str, value: R | Mapping[str, Any] | None) -> R:
+    """Settings as they are, or of what YAML spells as a mapping; None is all defaults.
+
+    Raises ValueError as `with_settings` does.
+    """
+    if isinstance(value, kind):
+        return value
+    made: R = with_settings(kind, what, value or {})  # type: ignore[arg-type]
+    return made
+
+
 def whole_number(
     what: str, value: object, where: str, least: int = 1, most: int | None = None
 ) -> int:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-OURS = {"agents:ActAgent", "agents:ChatAgent"}
+OURS = {"agents:ActAgent", "agents:ChatAgent", "agents:load_speaker"}
 """Speakers that stored dialogues may name; what they load, they load without trust."""
 SCHEMES = {"bpe", "exact", "hf", "learned", "remote", "scenes", "visdial", "words"}
 """Prefixes before a colon that are no modules: ``hf:NAME``, ``visdial:PATH``."""

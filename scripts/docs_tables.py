@@ -17,7 +17,7 @@ from agents.registry import ALGORITHMS
 from agents.training.config import TrainConfig
 from dialgym.experiments.tables import markdown_table
 from dialgym.io.files import write_text
-from dialgym.optional import load
+from dialgym.io.objects import load
 from dialgym.rewards import make_reward
 from dialgym.rewards.compose import RewardRow, reward_rows
 

@@ -15,7 +15,7 @@ from token_tables import HEAD as TOKEN_HEAD
 from token_tables import as_tokens
 
 from dialgym.experiments.tables import markdown_table
-from dialgym.optional import load
+from dialgym.io.objects import load
 from dialgym.registry import Row, entries
 
 HEAD = ("name", "meaning")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Unpack
 
-import torch
 from stable_baselines3.common.policies import BasePolicy
 from torch import Tensor
 from torch.nn.functional import mse_loss
@@ -12,7 +11,7 @@ from torch.nn.functional import mse_loss
 from agents.acts.actor_critic import ActorCritic, ActorCriticOptions
 from agents.buffers.dialogues import DialogueSample
 from agents.models.heads import chosen
-from agents.returns import bootstrap_values, vtrace
+from agents.returns import vtrace
 
 
 class OnceOptions(ActorCriticOptions, total=False):
@@ -70,22 +69,12 @@ class A2C(ActorCritic):
             values[:, 0].detach(),
             ratios,
             batch.last,
-            self.bootstrap_values(batch),
+            self.values_after(batch),
             self.gamma,
             self.gae_lambda,
         )
         entropy = -(log_probs.exp() * log_probs).sum(-1)
-        gain = ratios.clamp(max=self.max_weight) * advantages * log_prob + self.ent_coef * entropy
-        policy_loss = self.policy_loss(batch, logits, gain)
+        gain = ratios.clamp(max=self.max_weight) * advantages * log_prob
         value_loss = mse_loss(values[:, 0], targets)
-        loss = policy_loss + self.vf_coef * value_loss
-        self.descend(self.policy.optimizer, loss)
-        return {"loss": loss, "value_loss": value_loss, "entropy": entropy.mean()} | {
-            "policy_gradient_loss": -gain.mean(), "weight": ratios.mean()
-        }  # fmt: skip
-
-    @torch.no_grad()
-    def bootstrap_values(self, batch: DialogueSample) -> Tensor:
-        """(N,): V of what would have followed where a limit cut a dialogue off; else 0."""
-        values = self.policy.predict_values(batch.after[batch.cut])
-        return bootstrap_values(batch.cut, values[:, 0])
+        metrics = self.step_towards(batch, logits, entropy, gain, value_loss)
+        return {**metrics, "weight": ratios.mean()}

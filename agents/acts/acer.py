@@ -13,6 +13,7 @@ from torch.nn.functional import mse_loss
 from agents.acts.actor_critic import ActorCritic, DialogueOptions
 from agents.acts.trust_region import TrustRegion
 from agents.buffers.dialogues import DialogueSample
+from agents.models.build import make_optimizer
 from agents.models.heads import chosen
 from agents.policies.belief import BeliefPolicy
 from agents.returns import bootstrap_values, retrace
@@ -30,11 +31,7 @@ class ActorQPolicy(BeliefPolicy):
         self.value_net = nn.Linear(self.mlp_extractor.latent_dim_vf, int(self.action_space.n))  # type: ignore[attr-defined]
         nn.init.orthogonal_(self.value_net.weight, 0.01)
         nn.init.zeros_(self.value_net.bias)
-        self.optimizer = self.optimizer_class(
-            self.parameters(),
-            lr=lr_schedule(1),  # type: ignore[call-arg]
-            **self.optimizer_kwargs,
-        )
+        self.optimizer = make_optimizer(self, lr_schedule)
 
     def predict_values(self, obs: PyTorchObs, allowed: Tensor | None = None) -> Tensor:
         """V (n, 1), over the acts that masks (n, A) allow."""
@@ -88,13 +85,9 @@ class ACER(ActorCritic):
         targets = self.targets(batch, log_probs.detach(), q_values.detach())
         entropy = -(log_probs.exp() * log_probs).sum(-1)
         gain = self.gain(batch, log_probs, q_values.detach(), targets)
-        policy_loss = self.policy_loss(batch, logits, gain + self.ent_coef * entropy)
         value_loss = 0.5 * mse_loss(chosen_q, targets)
-        loss = policy_loss + self.vf_coef * value_loss
-        self.descend(self.policy.optimizer, loss)
-        return {"loss": loss, "value_loss": value_loss, "entropy": entropy.mean()} | {
-            "policy_gradient_loss": -gain.mean(), "q_value": chosen_q.mean()
-        }  # fmt: skip
+        metrics = self.step_towards(batch, logits, entropy, gain, value_loss)
+        return {**metrics, "q_value": chosen_q.mean()}
 
     @torch.no_grad()
     def targets(self, batch: DialogueSample, log_probs: Tensor, q_values: Tensor) -> Tensor:

@@ -24,6 +24,7 @@ from agents.buffers.dialogues import ActionChoice, DialogueMemory, DialogueSampl
 from agents.learner import RunOptions
 from agents.models.act_masks import allowed
 from agents.policies.belief import BeliefPolicy
+from agents.returns import bootstrap_values
 from agents.updater import check_rewards
 
 
@@ -195,6 +196,31 @@ class ActorCritic(ActLearner, OffPolicyAlgorithm):  # type: ignore[misc]
     def update(self, batch: DialogueSample) -> dict[str, Tensor]:
         """One step on a batch of dialogues; figures for the log."""
         raise NotImplementedError
+
+    def step_towards(
+        self,
+        batch: DialogueSample,
+        logits: Tensor,
+        entropy: Tensor,
+        gain: Tensor,
+        value_loss: Tensor,
+    ) -> dict[str, Tensor]:
+        """Raise gain and entropy (N,), by logits (N, A), and lower the loss of the values."""
+        policy_loss = self.policy_loss(batch, logits, gain + self.ent_coef * entropy)
+        loss = policy_loss + self.vf_coef * value_loss
+        self.descend(self.policy.optimizer, loss)
+        return {
+            "loss": loss,
+            "value_loss": value_loss,
+            "entropy": entropy.mean(),
+            "policy_gradient_loss": -gain.mean(),
+        }
+
+    @torch.no_grad()
+    def values_after(self, batch: DialogueSample) -> Tensor:
+        """(N,): V of what would have followed where a limit cut a dialogue off; else 0."""
+        values = self.policy.predict_values(batch.after[batch.cut])
+        return bootstrap_values(batch.cut, values[:, 0])
 
     def policy_loss(self, batch: DialogueSample, logits: Tensor, gain: Tensor) -> Tensor:
         """The loss of the policy, from what is to be raised (N,) of logits (N, A)."""

@@ -54,8 +54,6 @@ class BBQN(DQN):
         **kwargs: Unpack[DQNOptions],
     ) -> None:
         one_of("divergence", divergence, DIVERGENCES, "BBQN")
-        if not 0 < alpha <= 1:
-            raise ValueError(f"BBQN: alpha must lie in (0, 1], got {alpha}")
         self.divergence, self.alpha, self.n_samples = divergence, alpha, n_samples
         given = kwargs.get("policy_kwargs") or {}
         kwargs["policy_kwargs"] = {"uncertainty": "bayes", "test_samples": 10, **given}

@@ -14,7 +14,7 @@ from torch.nn.functional import mse_loss
 from agents.acts.actor_critic import ActorCritic, ActorCriticOptions
 from agents.buffers.dialogues import DialogueSample
 from agents.models.heads import chosen
-from agents.returns import bootstrap_values, discounted_returns
+from agents.returns import discounted_returns
 from agents.updater import check_tensor
 
 
@@ -172,10 +172,8 @@ class ENAC(ActorCritic):
 
     def returns(self, batch: DialogueSample, log_probs: Tensor) -> Tensor:
         """The return from each decision on (N,), with its entropy."""
-        with torch.no_grad():
-            values = self.policy.predict_values(batch.after[batch.cut])[:, 0]
         rewards = batch.rewards - self.ent_coef * log_probs
-        columns = (rewards.double(), batch.last, bootstrap_values(batch.cut, values).double())
+        columns = (rewards.double(), batch.last, self.values_after(batch).double())
         sums, ends, following = (column.cpu().numpy() for column in columns)
         return rewards.new_tensor(discounted_returns(sums, self.gamma, ends, following))
 

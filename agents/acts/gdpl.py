@@ -23,10 +23,11 @@ from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
 from agents.acts.base import ActLearner, RolloutOptions, minibatches, normalize
+from agents.argument_checks import COUNT, POSITIVE, require
 from agents.buffers.stored_acts import stored_acts
 from agents.storage.models import trained_in
 from agents.updater import check_tensor
-from dialgym.errors import one_of, with_settings
+from dialgym.errors import one_of, settings_as
 
 VARIANTS = ("turns", "session", "discriminator")
 
@@ -65,23 +66,9 @@ class Estimation:
 
     def __post_init__(self) -> None:
         one_of("variant", self.variant, VARIANTS, "estimation")
-        numbers = {"hidden": self.hidden, "batch_size": self.batch_size, "passes": self.passes}
-        for name, number in numbers.items():
-            if number < 1:
-                raise ValueError(f"estimation: {name} must be at least 1, got {number}")
-        if self.weight_clip is not None and self.weight_clip <= 0:
-            raise ValueError(f"estimation: weight_clip must be above 0, got {self.weight_clip}")
-
-    @classmethod
-    def of(cls, value: Estimation | Mapping[str, Any] | None) -> Estimation:
-        """The value itself, or what YAML spells as a mapping; None is all defaults.
-
-        Raises ValueError for an unknown setting.
-        """
-        if isinstance(value, Estimation):
-            return value
-        made: Estimation = with_settings(cls, "estimation", value or {})
-        return made
+        counts = {"hidden": self.hidden, "batch_size": self.batch_size, "passes": self.passes}
+        require("estimation", COUNT, **counts)
+        require("estimation", POSITIVE, weight_clip=self.weight_clip)
 
 
 class RewardEstimator(nn.Module):
@@ -178,7 +165,7 @@ class GDPL(ActLearner, MaskablePPO):  # type: ignore[misc]
         estimation: Estimation | Mapping[str, Any] | None = None,
         **kwargs: Unpack[MaskableOptions],
     ) -> None:
-        self.dataset, self.estimation = dataset, Estimation.of(estimation)
+        self.dataset, self.estimation = dataset, settings_as(Estimation, "estimation", estimation)
         super().__init__(policy, env, **kwargs)  # type: ignore[arg-type]
 
     def _setup_model(self) -> None:

@@ -8,47 +8,52 @@ from typing import Any
 
 import numpy as np
 import torch
+from gymnasium import spaces
 
 from agents.models.bernoulli import MaskedBernoulli
 from agents.policies.belief import BeliefPolicy
 from agents.storage.models import load
-from dialgym.rollouts.policies import find_checkpoint
+from dialgym.rollouts.episodes import seeded
+from dialgym.rollouts.policies import (
+    AllowedOnly,
+    find_checkpoint,
+    learns_by_sampling,
+    observation_adapter,
+    takes_masks,
+)
 from dialgym.views.spaces import maskable
+from dialgym.views.wrappers import replacement
 
 Generators = Sequence[np.random.Generator]
+LARGEST_SEED = 2**31
 
 
 class ActAgent:
     """A model over beliefs and acts as a speaker and as an act policy, of one dialogue or many.
 
-    ``gym.make(id, simulator={"name": "agents:ActAgent", "model": "runs/user"})`` lets a learned
-    user play, `dialgym.evaluate(ActAgent(model), id)` scores it. It chooses within the masks of its
-    party; numbers are drawn from the dialogue's generator.
+    ``gym.make(id, simulator="runs/user")`` lets a learned user play,
+    `dialgym.evaluate(ActAgent(model), id)` scores it. It chooses within the masks of its party;
+    numbers are drawn from the dialogue's generator.
 
     Args:
-        model: a learner with a policy over beliefs, its zip file, or the folder of its run. Of what
-            has learned both parties (`MADPL`), the policy of whoever has the floor.
-        deterministic: it chooses the likeliest acts, else draws.
+        model: a learner over beliefs, ours or of Stable-Baselines3, its zip file, or the folder of
+            its run. Of what has learned both parties (`MADPL`), the policy of whoever has the
+            floor.
+        deterministic: it chooses the likeliest acts, else draws. None draws where it has learned so
+            and from an `agents.BeliefPolicy`, else takes the best by value.
         trust: read a pickled model, which can run code; see `agents.load`.
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: the model's policy is not one over beliefs.
+        ValueError: the model does not choose acts by beliefs, or keeps a state between them.
     """
 
-    def __init__(self, model: Any, deterministic: bool = False, trust: bool = False) -> None:
+    def __init__(self, model: Any, deterministic: bool | None = None, trust: bool = False) -> None:
         if isinstance(model, str | Path):
             model = load(find_checkpoint(model) or model, device="cpu", trust=trust)
-        parties = getattr(model, "parties", (None,))
-        policies: Any = getattr(model, "policies", (getattr(model, "policy", None),))
-        for policy in policies:
-            if not isinstance(policy, BeliefPolicy):
-                raise ValueError(
-                    "ActAgent: expected a model with agents.BeliefPolicy, which act views are "
-                    f"learned with, got {type(policy).__name__}; ChatAgent speaks in words"
-                )
-            policy.set_training_mode(False)
-        self.policies: dict[str | None, BeliefPolicy] = dict(zip(parties, policies))
+        policies = getattr(model, "policies", None)
+        choosers = [_chooser(policy) for policy in policies] if policies else [_chooser(model)]
+        self.choosers = dict(zip(getattr(model, "parties", (None,)), choosers))
         self.deterministic = deterministic
 
     def act(self, task: Any, state: Any, rng: np.random.Generator) -> Any:
@@ -67,30 +72,121 @@ class ActAgent:
             for state, action, rng in zip(states, chosen, rngs)
         ]
 
-    @torch.no_grad()
     def act_many(self, task: Any, states: Sequence[Any], rngs: Generators) -> list[Any]:
         """The actions of one party, which has the floor in all `states`."""
         found = [states[k] for k in range(len(rngs))]
         party = task.speaker(found[0])
-        policy, acts = self.policies.get(party) or self.policies[None], task.acts[party]
+        chooser, acts = self.choosers.get(party) or self.choosers[None], task.acts[party]
         beliefs = np.stack([acts.observe(state) for state in found])
-        if beliefs.shape[1:] != policy.observation_space.shape:
+        if beliefs.shape[1:] != chooser.observation_space.shape:
             raise ValueError(
-                f"ActAgent: expected beliefs of shape {policy.observation_space.shape}, as it "
+                f"ActAgent: expected beliefs of shape {chooser.observation_space.shape}, as it "
                 f"learned with, got {beliefs.shape[1:]} of the {party} of {task.name}"
             )
-        masks = maskable(np.stack([acts.mask(state) for state in found]), policy.action_space)
-        seen, _ = policy.obs_to_tensor(beliefs)
-        distribution: Any = policy.get_distribution(seen, masks)  # type: ignore[arg-type]
-        if self.deterministic:
-            chosen = distribution.mode().cpu().numpy()
-        elif isinstance(distribution, MaskedBernoulli):
-            rates = torch.sigmoid(distribution.logits).cpu().numpy()
-            chosen = np.stack([rng.random(len(p)) < p for rng, p in zip(rngs, rates)])
-        else:
-            rates = distribution.distribution.probs.double().cumsum(-1).cpu().numpy()
-            chosen = np.array([_drawn(p, rng) for rng, p in zip(rngs, rates)])
+        allowed = np.stack([acts.mask(state) for state in found])
+        best = chooser.best if self.deterministic is None else self.deterministic
+        chosen = chooser.choose(beliefs, allowed, best, rngs)
         return list(chosen.astype(np.int8)) if acts.multiple else chosen.tolist()
+
+
+def _chooser(model: Any) -> _ByDistribution | _ByPredict:
+    """What chooses the acts of a model, or of one of its policies.
+
+    Raises:
+        ValueError: it does not choose acts by beliefs.
+    """
+    policy = getattr(model, "policy", model)
+    if isinstance(policy, BeliefPolicy):
+        return _ByDistribution(policy)
+    seen = getattr(model, "observation_space", None)
+    if not isinstance(seen, spaces.Box) or hasattr(seen, "tokenizer"):
+        raise ValueError(
+            "ActAgent: expected a model of beliefs and acts, which act views are learned with, got "
+            f"{type(policy).__name__}; ChatAgent speaks in words"
+        )
+    if hasattr(policy, "lstm_actor"):
+        raise ValueError(
+            f"ActAgent: {type(policy).__name__} keeps a state between acts, which a speaker is not "
+            "given; `dialgym evaluate` plays it as the learner"
+        )
+    return _ByPredict(model)
+
+
+class _ByDistribution:
+    """Acts by the distribution of a policy, drawn with the dialogues' own generators."""
+
+    best = False
+
+    def __init__(self, policy: BeliefPolicy) -> None:
+        policy.set_training_mode(False)
+        self.policy = policy
+        self.observation_space, self.action_space = policy.observation_space, policy.action_space
+
+    @torch.no_grad()
+    def choose(
+        self, beliefs: np.ndarray, allowed: np.ndarray, best: bool, rngs: Generators
+    ) -> np.ndarray:
+        """Actions (n,) or (n, A) for beliefs (n, B), among those `allowed` (n, A)."""
+        masks = maskable(allowed, self.action_space)
+        seen, _ = self.policy.obs_to_tensor(beliefs)
+        distribution: Any = self.policy.get_distribution(seen, masks)  # type: ignore[arg-type]
+        if best:
+            modes: np.ndarray = distribution.mode().cpu().numpy()
+            return modes
+        if isinstance(distribution, MaskedBernoulli):
+            rates = torch.sigmoid(distribution.logits).cpu().numpy()
+            return np.stack([rng.random(len(p)) < p for rng, p in zip(rngs, rates)])
+        rates = distribution.distribution.probs.double().cumsum(-1).cpu().numpy()
+        return np.array([_drawn(p, rng) for rng, p in zip(rngs, rates)])
+
+
+class _ByPredict:
+    """Acts by `predict`, seeded from the dialogues' generators where it draws."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = AllowedOnly(model) if getattr(model, "replace_forbidden", None) else model
+        self.observation_space, self.action_space = model.observation_space, model.action_space
+        self.best = not learns_by_sampling(model)
+        self.adapt = observation_adapter(model)
+
+    def choose(
+        self, beliefs: np.ndarray, allowed: np.ndarray, best: bool, rngs: Generators
+    ) -> np.ndarray:
+        """Actions (n,) or (n, A) for beliefs (n, B), among those `allowed` (n, A).
+
+        A forbidden one, which a model without masks may choose, gives way to an allowed one at
+        random, or among several is left out.
+        """
+        masks = maskable(allowed, self.action_space) if takes_masks(self.model) else None
+        chosen = np.concatenate(
+            [
+                self._predict(beliefs[rows], None if masks is None else masks[rows], best, rng)
+                for rows, rng in self._groups(best, rngs)
+            ]
+        )
+        if chosen.ndim > 1:
+            return chosen.astype(bool) & allowed.astype(bool)
+        for row, rng in enumerate(rngs):
+            if not allowed[row, chosen[row]]:
+                chosen[row] = replacement(allowed[row], int(chosen[row]), "random", rng)
+        return chosen
+
+    def _groups(self, best: bool, rngs: Generators) -> list[tuple[slice, Any]]:
+        """Rows that are asked for at once: all of them, or each with its own numbers."""
+        if best:
+            return [(slice(None), None)]
+        return [(slice(row, row + 1), rng) for row, rng in enumerate(rngs)]
+
+    def _predict(
+        self, beliefs: np.ndarray, masks: np.ndarray | None, best: bool, rng: Any
+    ) -> np.ndarray:
+        given = {} if masks is None else {"action_masks": masks}
+        seed = 0 if rng is None else int(rng.integers(LARGEST_SEED))
+        with seeded(self.model, seed):
+            chosen: np.ndarray = self.model.predict(
+                self.adapt(beliefs), deterministic=best, **given
+            )[0]
+        return chosen
 
 
 def _drawn(cumulated: np.ndarray, rng: np.random.Generator) -> int:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from stable_baselines3.common.type_aliases import Schedule
 from torch import Tensor, nn
 
 from agents.models.gpt import GPT
@@ -16,7 +17,6 @@ from agents.models.heads import PolicyHead, ValueHead
 from agents.models.lora import add_lora
 from agents.models.observations import token_space
 from agents.registry import load_name
-from dialgym.errors import with_settings
 
 SIZES = ("preset", "n_layer", "n_head", "n_embd", "init_std")
 DEFAULT_PRESET = "nano"
@@ -40,16 +40,14 @@ class Execution:
     gradient_checkpointing: bool = False
     compile: bool = False
 
-    @classmethod
-    def of(cls, value: Execution | Mapping[str, Any] | None) -> Execution:
-        """The value itself, or what YAML spells as a mapping; None is all defaults.
 
-        Raises ValueError for an unknown setting.
-        """
-        if isinstance(value, Execution):
-            return value
-        made: Execution = with_settings(cls, "execution", value or {})
-        return made
+def make_optimizer(policy: Any, lr_schedule: Schedule) -> torch.optim.Optimizer:
+    """Make the optimizer of what a policy trains, as its arguments say."""
+    trained = [weight for weight in policy.parameters() if weight.requires_grad]
+    made: torch.optim.Optimizer = policy.optimizer_class(
+        trained, lr=lr_schedule(1), **policy.optimizer_kwargs
+    )
+    return made
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from stable_baselines3.common.type_aliases import Schedule
 from torch import Tensor
 
 from agents.buffers.stored import DecisionBatch
+from agents.models.build import make_optimizer
 from agents.models.observations import FeatureEmbedding
 from agents.models.return_embedding import ReturnEmbedding, add_to_embeddings
 from agents.offline.algorithm import Losses
@@ -36,11 +37,7 @@ class ReturnGPTPolicy(GPTPolicy):
         self.register_buffer("_target", torch.zeros(()))
         self._given: Tensor | None = None  # (B,), in place of the target
         add_to_embeddings(self.backbone, self._embedded_target)
-        self.optimizer = self.optimizer_class(
-            [p for p in self.parameters() if p.requires_grad],
-            lr=lr_schedule(1),  # type: ignore[call-arg]
-            **self.optimizer_kwargs,
-        )
+        self.optimizer = make_optimizer(self, lr_schedule)
 
     def _embedded_target(self) -> Tensor | float:
         return self.return_embedding(self._target) if self._given is None else 0.0

@@ -28,6 +28,7 @@ from agents.online.reference import FrozenPolicy, KLControl
 from agents.policies.gpt import GPTActorCritic, GPTPolicy
 from agents.storage.models import load
 from agents.updater import Compute
+from dialgym.errors import settings_as
 
 
 class OnlineOptions(LearnerOptions, total=False):
@@ -74,7 +75,7 @@ class OnlineAlgorithm(UpdatedLearner, OnPolicyAlgorithm):  # type: ignore[misc]
 
     policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {"GPTPolicy": GPTPolicy}
     policy: GPTActorCritic  # type: ignore[assignment]
-    target_kl: float | None = None
+    target_kl: float | None
     process_state: ClassVar[tuple[str, ...]] = (
         "rng",
         "_last_obs",
@@ -104,7 +105,7 @@ class OnlineAlgorithm(UpdatedLearner, OnPolicyAlgorithm):  # type: ignore[misc]
         self.kl = KLControl.of(kl)
         self.kl_coef = self.kl.coef
         self.env_masks = env_masks
-        self.compute = Compute.of(compute)
+        self.compute = settings_as(Compute, "compute", compute)
         super().__init__(
             policy,
             env,

@@ -7,14 +7,12 @@ from typing import Any, Unpack
 import numpy as np
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.policies import ActorCriticPolicy
-from stable_baselines3.common.type_aliases import GymEnv, Schedule
-from stable_baselines3.common.utils import FloatSchedule
+from stable_baselines3.common.type_aliases import GymEnv
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
 from agents.buffers.sequences import Rollout, SequenceBatch, SequenceBuffer, Sequences
 from agents.models.observations import Observed, token_space
-from agents.online.algorithm import OnlineOptions
 from agents.online.credit import (
     BASELINES,
     CREDITS,
@@ -25,7 +23,7 @@ from agents.online.credit import (
     turn_advantages,
     turn_numbers,
 )
-from agents.online.on_policy import SURROGATES, SequenceAlgorithm
+from agents.online.on_policy import SURROGATES, SequenceAlgorithm, SequenceOptions
 from agents.online.ppo import turn_ends
 from agents.online.reference import k3
 from agents.online.truths import continued, probabilities, probability_rises, turn_starts
@@ -68,12 +66,10 @@ class GRPO(SequenceAlgorithm):
         policy: as of `OnlineAlgorithm`; its value head is left alone.
         env: the number of dialogues must be a multiple of `group_size`.
         n_epochs: passes over a rollout.
-        clip_range: of the probability ratio; a number or a schedule.
         clip_range_high: above 1, where it is to be another than below (DAPO, Yu et al. 2025, arXiv
             2503.14476, section 3.1); None takes `clip_range`.
         surrogate: "token", the clipped ratio of each token; "sequence", that of a dialogue's mean
             log ratio (GSPO); "weight", the clipped ratio as a weight (CISPO). See `surrogates`.
-        target_kl: a rollout's update stops when the policy is 1.5 times as far from the old one.
         group_size: dialogues of a group; None makes all of them one group, each begun by itself.
         baseline: "mean" of the group, or of the group's other members ("leave-one-out").
         scale: divide advantages by the deviation of the group's returns.
@@ -82,24 +78,20 @@ class GRPO(SequenceAlgorithm):
         situation_weight: of the advantages among equal situations.
         truth_gain: reward of a rise from 0 to 1 of the policy's probability of the truth.
         resample: how many more times groups without variance are played in a rollout.
-        kwargs: further arguments of `OnlineAlgorithm`; what goes on beyond `n_steps` tokens
+        kwargs: further arguments of `SequenceAlgorithm`; what goes on beyond `n_steps` tokens
             counts as it stands.
 
     Raises:
         ValueError: a number or name that cannot be, or as of `OnlineAlgorithm`.
     """
 
-    clip_range: FloatSchedule
-
     def __init__(
         self,
         policy: str | type[ActorCriticPolicy],
         env: GymEnv | str,
         n_epochs: int = 1,
-        clip_range: float | Schedule = 0.2,
         clip_range_high: float | None = None,
         surrogate: str = "token",
-        target_kl: float | None = None,
         group_size: int | None = 8,
         baseline: str = "mean",
         scale: bool = True,
@@ -108,17 +100,16 @@ class GRPO(SequenceAlgorithm):
         situation_weight: float = 1.0,
         truth_gain: float = 0.0,
         resample: int = 0,
-        **kwargs: Unpack[OnlineOptions],
+        **kwargs: Unpack[SequenceOptions],
     ) -> None:
         one_of("baseline", baseline, BASELINES, "GRPO")
         one_of("credit", credit, CREDITS, "GRPO")
         one_of("surrogate", surrogate, SURROGATES, "GRPO")
         self.credit, self.turn_gamma, self.situation_weight = credit, gamma, situation_weight
-        self.clip_range, self.clip_range_high = FloatSchedule(clip_range), clip_range_high
+        self.clip_range_high = clip_range_high
         self.surrogate = surrogate
         self.truth_gain = truth_gain
         self.resample = whole_number("resample", resample, "GRPO", 0)
-        self.target_kl = target_kl
         self.group_size = group_size
         self.baseline = baseline
         self.scale = scale
@@ -126,7 +117,6 @@ class GRPO(SequenceAlgorithm):
 
     def _setup_model(self) -> None:
         super()._setup_model()
-        self.clip_range = FloatSchedule(self.clip_range)  # `load` may have put a number there
         size = self.group_size
         if size is not None and (size < 2 or self.n_envs % size):
             raise ValueError(
@@ -331,11 +321,6 @@ class GRPO(SequenceAlgorithm):
             metrics["reference_kl"] = k3(batch.reference_log_probs - log_prob)
             loss = loss + self.kl_coef * metrics["reference_kl"]
         return loss, metrics
-
-    def train(self) -> None:
-        """Improve the policy with the last rollout."""
-        self.logger.record("train/clip_range", self.clip_range(self._current_progress_remaining))
-        super().train()
 
 
 def _check_infos(infos: list[dict[str, Any]], key: str, setting: str) -> None:

@@ -8,11 +8,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import torch
 from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.policies import ActorCriticPolicy
+from stable_baselines3.common.type_aliases import GymEnv, Schedule
+from stable_baselines3.common.utils import FloatSchedule
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
@@ -27,22 +30,53 @@ from agents.buffers.sequences import (
 from agents.models.cache import to_device
 from agents.models.masking import packed_bits
 from agents.models.observations import Observed
-from agents.online.algorithm import OnlineAlgorithm
+from agents.online.algorithm import OnlineAlgorithm, OnlineOptions
 from agents.updater import check_rewards
 
 Range = tuple[float, float]
 Surrogate = Callable[[SequenceBatch, Tensor, Range], tuple[Tensor, dict[str, Tensor]]]
 
 
+class SequenceOptions(OnlineOptions, total=False):
+    """Arguments that all of our algorithms hand on, the passes over a rollout aside."""
+
+    clip_range: float | Schedule
+    target_kl: float | None
+
+
 class SequenceAlgorithm(OnlineAlgorithm):
     """Plays dialogues, and learns from each of them as one sequence of tokens.
 
     A subclass leaves what came of the dialogues in `rollout`, and gives the `loss` of its
-    decisions. To add one, see `GRPO`. Arguments are those of `OnlineAlgorithm`.
+    decisions. To add one, see `GRPO`.
+
+    Args:
+        policy, env: as of `OnlineAlgorithm`.
+        n_epochs: as of `OnlineAlgorithm`.
+        clip_range: of the probability ratio; a number or a schedule.
+        target_kl: a rollout's update stops when the policy is 1.5 times as far from the old one.
+        kwargs: further arguments of `OnlineAlgorithm`.
     """
 
     rollout_buffer: SequenceBuffer  # type: ignore[assignment]
     rollout: Rollout
+    clip_range: FloatSchedule
+
+    def __init__(
+        self,
+        policy: str | type[ActorCriticPolicy],
+        env: GymEnv | str,
+        n_epochs: int = 4,
+        clip_range: float | Schedule = 0.2,
+        target_kl: float | None = None,
+        **kwargs: Unpack[OnlineOptions],
+    ) -> None:
+        self.clip_range, self.target_kl = FloatSchedule(clip_range), target_kl
+        super().__init__(policy, env, n_epochs=n_epochs, **kwargs)
+
+    def _setup_model(self) -> None:
+        super()._setup_model()
+        self.clip_range = FloatSchedule(self.clip_range)  # `load` may have put a number there
 
     # The rollout
 
@@ -177,6 +211,7 @@ class SequenceAlgorithm(OnlineAlgorithm):
         """Improve the policy with the last rollout, in `n_epochs` passes over its dialogues."""
         self.policy.set_training_mode(True)
         self._update_learning_rate(self.policy.optimizer)
+        self.logger.record("train/clip_range", self.clip_range(self._current_progress_remaining))
         logs: dict[str, list[float]] = defaultdict(list)
         with self.updater.improving():
             for _ in range(self.n_epochs):

@@ -21,8 +21,7 @@ from torch import Tensor
 from agents.argument_checks import check_bounds
 from agents.buffers.sequences import Rollout, SequenceBatch, SequenceBuffer
 from agents.models.observations import Observed
-from agents.online.algorithm import OnlineOptions
-from agents.online.on_policy import SequenceAlgorithm, token_surrogate
+from agents.online.on_policy import SequenceAlgorithm, SequenceOptions, token_surrogate
 from agents.returns import gae, turn_gae
 from dialgym.errors import one_of
 
@@ -30,15 +29,13 @@ LEVELS = ("token", "turn")
 TRUNCATIONS = ("bootstrap", "terminal")
 
 
-class PPOOptions(OnlineOptions, total=False):
+class PPOOptions(SequenceOptions, total=False):
     """Arguments of `SequencePPO` that `NLPO` shares."""
 
     n_epochs: int
     gamma: float
     gae_lambda: float
-    clip_range: float | Schedule
     clip_range_vf: float | Schedule | None
-    target_kl: float | None
     normalize_advantage: bool
     advantage_level: str
     vf_coef: float
@@ -58,9 +55,7 @@ class SequencePPO(SequenceAlgorithm):
         policy, env: as of `OnlineAlgorithm`.
         n_epochs: passes over a rollout.
         gamma, gae_lambda: discount and decay, by `advantage_level`.
-        clip_range: of the probability ratio; a number or a schedule.
         clip_range_vf: of the values' change; None does not clip.
-        target_kl: a rollout's update stops when the policy is 1.5 times as far from the old one.
         normalize_advantage: to mean 0 and deviation 1 in each minibatch.
         advantage_level: "token", or "turn", where an utterance is one action.
         vf_coef: weight of the value loss.
@@ -68,13 +63,12 @@ class SequencePPO(SequenceAlgorithm):
             would follow, read where the learner would speak again; "terminal" counts nothing, as
             after an end by the rules. Take the latter where the limit is part of the task, and
             with gamma 1 where a limit cuts all dialogues: values then have no end to learn from.
-        kwargs: further arguments of `OnlineAlgorithm`.
+        kwargs: further arguments of `SequenceAlgorithm`.
 
     Raises:
         ValueError: a name that cannot be, or as of `OnlineAlgorithm`.
     """
 
-    clip_range: FloatSchedule
     clip_range_vf: FloatSchedule | None
 
     def __init__(
@@ -84,22 +78,18 @@ class SequencePPO(SequenceAlgorithm):
         n_epochs: int = 4,
         gamma: float = 1.0,
         gae_lambda: float = 0.95,
-        clip_range: float | Schedule = 0.2,
         clip_range_vf: float | Schedule | None = None,
-        target_kl: float | None = None,
         normalize_advantage: bool = True,
         advantage_level: str = "token",
         vf_coef: float = 0.5,
         truncation: str = "bootstrap",
-        **kwargs: Unpack[OnlineOptions],
+        **kwargs: Unpack[SequenceOptions],
     ) -> None:
         one_of("advantage_level", advantage_level, LEVELS, "SequencePPO")
         one_of("truncation", truncation, TRUNCATIONS, "SequencePPO")
         decay = {"gamma": gamma, "gae_lambda": gae_lambda, "vf_coef": vf_coef}
         check_bounds(type(self).__name__, decay)
-        self.clip_range = FloatSchedule(clip_range)
         self.clip_range_vf = None if clip_range_vf is None else FloatSchedule(clip_range_vf)
-        self.target_kl = target_kl
         self.normalize_advantage = normalize_advantage
         self.advantage_level = advantage_level
         self.truncation = truncation
@@ -108,7 +98,6 @@ class SequencePPO(SequenceAlgorithm):
 
     def _setup_model(self) -> None:
         super()._setup_model()
-        self.clip_range = FloatSchedule(self.clip_range)  # `load` may have put a number there
         if self.clip_range_vf is not None:
             self.clip_range_vf = FloatSchedule(self.clip_range_vf)
 
@@ -228,11 +217,6 @@ class SequencePPO(SequenceAlgorithm):
         if ent_coef:
             loss = loss - ent_coef * entropy
         return loss, {**metrics, "value_loss": value, "entropy": entropy}
-
-    def train(self) -> None:
-        """Improve the policy with the last rollout."""
-        self.logger.record("train/clip_range", self.clip_range(self._current_progress_remaining))
-        super().train()
 
     def _minibatch_advantages(self, rows: Tensor) -> Tensor:
         """Advantages (N,), with mean 0 and deviation 1 over the `rows` of all processes."""

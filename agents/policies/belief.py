@@ -19,6 +19,7 @@ from stable_baselines3.common.type_aliases import PyTorchObs, Schedule
 from torch import Tensor, nn
 
 from agents.models.bernoulli import MaskedBernoulli, logit
+from agents.models.build import make_optimizer
 from agents.models.masking import FORBIDDEN, fitting
 from agents.policies.gpt import MASK_TYPES
 from agents.policies.value import Decoding, QHeads, follow, made_decoding
@@ -175,11 +176,7 @@ class ValueBeliefPolicy(BeliefPolicy):
         self.target_q_heads = deepcopy(self.q_heads).requires_grad_(False)
         self.target_trunk = deepcopy(extractor.value_net).requires_grad_(False)
         nn.init.zeros_(self.value_net.weight)
-        self.optimizer = self.optimizer_class(
-            [p for p in self.parameters() if p.requires_grad],
-            lr=lr_schedule(1),  # type: ignore[call-arg]
-            **self.optimizer_kwargs,
-        )
+        self.optimizer = make_optimizer(self, lr_schedule)
 
     # What losses ask for
 

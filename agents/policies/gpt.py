@@ -24,7 +24,7 @@ from torch import Tensor
 from agents.decoding.distributions import TokenDistribution
 from agents.decoding.repeats import check_repeats, unrepeated
 from agents.decoding.sampling import Masks, Sampling, say_tokens
-from agents.models.build import Execution, build_networks
+from agents.models.build import Execution, build_networks, make_optimizer
 from agents.models.cache import to_device
 from agents.models.exported import save_pretrained
 from agents.models.heads import log_probs_of, masked_logits
@@ -39,7 +39,7 @@ from agents.models.observations import (
 )
 from agents.models.prefixes import last_hidden
 from agents.models.rollout_cache import RolloutCaches
-from dialgym.errors import finite_number
+from dialgym.errors import finite_number, settings_as
 
 MASK_TYPES = np.ndarray | Tensor
 
@@ -138,7 +138,7 @@ class GPTActorCritic(BasePolicy):
             "mask": mask,
             "share_features_extractor": share_features_extractor,
             "value_head": value_head,
-            "execution": Execution.of(execution),
+            "execution": settings_as(Execution, "execution", execution),
             "temperature": temperature,
             "avoid_repeats": avoid_repeats,
         }
@@ -179,11 +179,7 @@ class GPTActorCritic(BasePolicy):
         self.value_caches = self.caches
         if self.value_backbone is not None:
             self.value_caches = RolloutCaches(self.value_backbone, self.value_features)
-        self.optimizer = self.optimizer_class(
-            [p for p in self.parameters() if p.requires_grad],
-            lr=lr_schedule(1),  # type: ignore[call-arg]
-            **self.optimizer_kwargs,
-        )
+        self.optimizer = make_optimizer(self, lr_schedule)
 
     def _build_features(self) -> None:
         """A map of the features beside the tokens, one for each backbone; None without any."""

@@ -12,6 +12,7 @@ from stable_baselines3.common.type_aliases import Schedule
 from torch import Tensor, nn
 
 from agents.decoding.sampling import cut_off
+from agents.models.build import make_optimizer
 from agents.models.heads import MLPHead, token_log_probs
 from agents.models.masking import FORBIDDEN
 from agents.policies.gpt import MASK_TYPES, GPTPolicy
@@ -142,11 +143,7 @@ class ValueGPTPolicy(GPTPolicy):
         self.target_backbone = None
         if self.value_backbone is not None:
             self.target_backbone = deepcopy(self.value_backbone).requires_grad_(False)
-        self.optimizer = self.optimizer_class(
-            [p for p in self.parameters() if p.requires_grad],
-            lr=lr_schedule(1),  # type: ignore[call-arg]
-            **self.optimizer_kwargs,
-        )
+        self.optimizer = make_optimizer(self, lr_schedule)
 
     @property
     def q_outputs(self) -> int:

@@ -49,12 +49,16 @@ def chat(
     """Talk to an agent, or to a language model, at the terminal; /help shows what else it does.
 
     It takes a saved model, the folder of a run, or a causal language model: its folder, hf:NAME
-    or hf:NAME@REVISION. Lines may be piped in.
+    or hf:NAME@REVISION. An agent that chooses acts plays a dialogue where it was trained: you are
+    the user. Lines may be piped in.
     """
-    agent = require_agents().ChatAgent.load(
-        model,
-        device,
-        trust,
+    agents = require_agents()
+    speaker = agents.load_speaker(model, trust, device)
+    if isinstance(speaker, agents.ActAgent):
+        _play_where_trained(model, seed, trust)
+        return
+    agent = agents.ChatAgent(
+        speaker.talker,
         temperature=temperature,
         top_k=top_k,
         top_p=top_p,
@@ -71,6 +75,21 @@ def chat(
     except (EOFError, KeyboardInterrupt):
         console.print()
     console.print("Goodbye.")
+
+
+def _play_where_trained(model: str, seed: int | None, trust: bool) -> None:
+    """Let a person play the other party of an agent that chooses acts."""
+    from dialgym.cli.play import play_dialogue
+    from dialgym.registry import make_task
+    from dialgym.rollouts.player import open_where_trained
+    from dialgym.views.speakers import other_party
+
+    _, entry, given = open_where_trained(model, trust)
+    task = make_task(entry, {})
+    person = other_party(task, given.pop("learner", "system"))
+    given.pop("simulator", None)
+    kwargs = {**given, **task.for_people}
+    play_dialogue(entry, person, model, kwargs, seed=seed, trust=trust)
 
 
 class Session:

@@ -31,7 +31,12 @@ def play(
         str, typer.Option("--as", metavar="PARTY", help="The party that you play: system or user.")
     ] = "system",
     against: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Who plays the other party.")
+        str | None,
+        typer.Option(
+            metavar="NAME | PATH | hf:NAME",
+            help="The other party: a registered name, a trained model, a language model.",
+            autocompletion=complete_policies,
+        ),
     ] = None,
     policy: Annotated[
         str | None,
@@ -61,19 +66,46 @@ def play(
     It begins with the rules; /help shows all of them and what may be said, /hint what an expert
     would say, /undo takes back what you said last, /quit ends. Lines may be piped in.
     """
+    entry = entry_of(id)
+    suited = make_task(entry, {}).for_people if policy is None else {}
+    kwargs = {**suited, **settings(set_)}
+    fixed = settings(option, "--option")
+    play_dialogue(entry, as_, against, kwargs, fixed, policy, hints, seed, trust)
+
+
+def play_dialogue(
+    entry: RegistryEntry,
+    party: str,
+    against: str | None,
+    kwargs: dict[str, Any],
+    fixed: dict[str, Any] | None = None,
+    policy: str | None = None,
+    hints: bool = False,
+    seed: int | None = None,
+    trust: bool = False,
+) -> None:
+    """Let a person at the terminal, or a policy, play a dialogue to its end; see `play`.
+
+    Args:
+        entry: the environment.
+        party: of the person.
+        against: speaker of the other party, by name or path; None for the expert or the default.
+        kwargs: settings of the environment.
+        fixed: options of the reset.
+        policy, hints, seed, trust: as of `play`.
+    """
     from dialgym.rollouts.player import Player, make_dialogue, policy_names
     from dialgym.rollouts.policies import open_policy
 
-    entry = entry_of(id)
-    suited = make_task(entry, {}).for_people if policy is None else {}
-    kwargs = {**suited, **settings(set_), "learner": as_, "simulator": against}
-    dialogue = make_dialogue(entry, {**kwargs, "simulator": None})
+    kwargs = {**kwargs, "learner": party, "simulator": None}
+    dialogue = make_dialogue(entry, kwargs)
     expert = entry.row.expert_name
-    kwargs["simulator"] = against or _opponent(dialogue, expert)
+    opponent: Any = against or _opponent(dialogue, expert)
+    kwargs["simulator"] = {"name": against, "trust": True} if against and trust else opponent
     number = secrets.randbelow(2**31) if seed is None else seed
     watched = policy is not None
     if policy is None:
-        table = PlayConsole(dialogue.task, as_, entry, expert)
+        table = PlayConsole(dialogue.task, party, entry, expert)
         chosen: Any = table.person(hints)
     else:
         names = policy_names([entry], {**kwargs, "simulator": None})
@@ -81,7 +113,6 @@ def play(
     if hasattr(chosen, "predict") and not entry.kind.numeric:
         entry = entry.in_view("token")
     player = Player(entry, chosen, kwargs, num_envs=1)
-    fixed = settings(option, "--option")
     while True:
         try:
             held, played = player.play_one((number, 0), fixed)

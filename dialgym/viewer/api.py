@@ -267,7 +267,7 @@ class Viewer:
         """A registered speaker of the other party, the model of a run, or None for the default."""
         runs = self.inputs.runs()
         if name in runs:
-            return runs[name].as_speaker()
+            return str(runs[name].folder)
         task = make_task(entry, {})
         other = other_party(task, party)
         known = task.speakers.get(other, {})

@@ -56,13 +56,6 @@ class RunFolder:
         env_id = self.env_id()
         return env_id is not None and entry_of(env_id).row.task == entry.row.task
 
-    def as_speaker(self) -> dict[str, str]:
-        """Its model in the place of a party, as ``simulator=`` takes it."""
-        env_id = self.env_id()
-        if env_id is not None and entry_of(env_id).kind.of_acts:
-            return {"name": "agents:ActAgent", "model": str(self.folder)}
-        return {"name": "agents:ChatAgent", "talker": str(self.folder)}
-
     def env_id(self) -> str | None:
         """The environment of its `config.yml`, if its id is known here."""
         name = str(self.config().get("env_id"))

@@ -1,14 +1,16 @@
 """Speakers of the party that is not the learner."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from dialgym.errors import one_of, with_settings
+from dialgym.io.hub import PREFIX
+from dialgym.io.objects import find_object
 from dialgym.simulators import Speaker
 from dialgym.tasks import ActPolicy, ActSpeaker, Task
-from dialgym.tasks.lookup import find_object
 
 
 class MissingSpeaker:
@@ -26,10 +28,11 @@ SimulatorLike = str | Mapping[str, Any] | Speaker | ActPolicy | None
 """What `simulator=` takes; see `find_speaker`."""
 
 
+SAVED = "agents:load_speaker"
+"""Function that makes a speaker of a saved model, by its path or name on the hub."""
 LANGUAGE_MODELS = (
-    "A language model is given as {'name': 'agents:ChatAgent', 'talker': 'hf:NAME'}, or its folder "
-    "as the talker; one behind a service as an object of your own that asks it, with "
-    "reply(task, state, rng) -> str."
+    "A saved model is given by its path, a language model by its folder or hf:NAME; one behind a "
+    "service as an object of your own that asks it, with reply(task, state, rng) -> str."
 )
 
 
@@ -39,9 +42,10 @@ def find_speaker(task: Task, learner: str, simulator: SimulatorLike) -> Speaker:
     Args:
         task: the rules.
         learner: the party that is not played.
-        simulator: a registered name or ``module:Class``; a mapping of ``name`` and settings of
-            who is named, ``{"name": "retrieval", "nearest": 3}``; an object; or None for the
-            task's default.
+        simulator: a registered name; the path of a saved model, a run or a language model, or
+            ``hf:NAME``; or ``module:Class``. A mapping of such a ``name`` and settings of who is
+            named, ``{"name": "retrieval", "nearest": 3}``; an object; or None for the task's
+            default.
 
     An object that chooses acts, an `ActPolicy`, says what they become.
 
@@ -68,6 +72,8 @@ def _named(task: Task, party: str, name: str | None, settings: dict[str, Any]) -
     name = name or default_speaker(task, party)
     if name is None:
         return MissingSpeaker()
+    if name not in task.speakers.get(party, {}) and _is_saved(name):
+        settings, name = {"model": name, **settings}, SAVED
     if ":" not in name:
         return task.speaker_named(party, name, **settings)
     try:
@@ -76,6 +82,11 @@ def _named(task: Task, party: str, name: str | None, settings: dict[str, Any]) -
         raise ValueError(f"{error} {LANGUAGE_MODELS}") from None
     speaker: Speaker = with_settings(make, f"simulator {name!r} of {task.name}", settings)
     return speaker
+
+
+def _is_saved(name: str) -> bool:
+    """Return True for the path of a model, with or without `.zip`, or a name on the hub."""
+    return name.startswith(PREFIX) or Path(name).exists() or Path(f"{name}.zip").is_file()
 
 
 def other_party(task: Task, learner: str) -> str:

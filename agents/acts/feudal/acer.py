@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from agents.acts.acer import ACER, ActorQPolicy
 from agents.acts.feudal.hierarchy import FeudalNetwork, SubPolicies
 from agents.acts.feudal.transfer import Structured, StructuredPolicy
+from agents.models.build import make_optimizer
 from agents.policies.gpt import MASK_TYPES
 
 
@@ -39,11 +40,7 @@ class FeudalActorPolicy(StructuredPolicy, ActorQPolicy):
         )
         self.actor = FeudalNetwork(self.structure, self._maker(actor))
         self.critic = SubPolicies(self.structure, self._maker(critic))
-        self.optimizer = self.optimizer_class(
-            self.parameters(),
-            lr=lr_schedule(1),  # type: ignore[call-arg]
-            **self.optimizer_kwargs,
-        )
+        self.optimizer = make_optimizer(self, lr_schedule)
 
     def _maker(self, widths: list[int]) -> Any:
         def network(inputs: int, outputs: int) -> nn.Module:

@@ -55,12 +55,23 @@ class GPPolicy(BasePolicy):
         beliefs = np.asarray(observation).reshape(-1, *self.observation_space.shape)  # type: ignore[misc]
         return self.learner.estimate(beliefs, action_masks)
 
-    def choose(self, beliefs: np.ndarray, masks: np.ndarray, scale: float) -> np.ndarray:
+    def choose(
+        self,
+        beliefs: np.ndarray,
+        masks: np.ndarray,
+        scale: float,
+        rng: np.random.Generator | None = None,
+    ) -> np.ndarray:
         """(n,) acts for beliefs (n, B) within masks (n, A); see `drawn`."""
-        return self.drawn(*self.q_distribution(beliefs, masks), masks, scale)
+        return self.drawn(*self.q_distribution(beliefs, masks), masks, scale, rng)
 
     def drawn(
-        self, values: np.ndarray, deviations: np.ndarray, masks: np.ndarray, scale: float
+        self,
+        values: np.ndarray,
+        deviations: np.ndarray,
+        masks: np.ndarray,
+        scale: float,
+        rng: np.random.Generator | None = None,
     ) -> np.ndarray:
         """(n,) acts by Thompson sampling: each act's value is drawn, the greatest is taken.
 
@@ -68,9 +79,11 @@ class GPPolicy(BasePolicy):
             values, deviations: (n, A), what is believed of each.
             masks: (n, A) bool, acts that are allowed.
             scale: of the deviations; 0 takes the means.
+            rng: draws; the learner's own by default.
         """
         if scale:
-            values = values + scale * deviations * self.rng.standard_normal(values.shape)
+            draws = (rng or self.rng).standard_normal(values.shape)
+            values = values + scale * deviations * draws
         acts: np.ndarray = np.where(masks, values, -np.inf).argmax(1)
         return acts
 
@@ -82,12 +95,20 @@ class GPPolicy(BasePolicy):
         deterministic: bool = False,
         action_masks: np.ndarray | None = None,
     ) -> tuple[np.ndarray, tuple[np.ndarray, ...] | None]:
-        """The next acts, one or several as observations are, within masks (n, A)."""
+        """The next acts, one or several as observations are, within masks (n, A).
+
+        What is drawn follows from NumPy's global generator, which `set_random_seed` seeds, and
+        leaves the numbers of training alone.
+        """
         beliefs = np.asarray(observation)
         many = beliefs.ndim > 1
         beliefs = beliefs.reshape(-1, *self.observation_space.shape)  # type: ignore[misc]
         masks = fitting(action_masks, len(beliefs), self.action_space)
-        acts = self.choose(beliefs, masks, 0.0 if deterministic else self.scale)
+        if deterministic:
+            acts = self.choose(beliefs, masks, 0.0)
+        else:
+            rng = np.random.default_rng(np.random.randint(2**31))  # noqa: NPY002
+            acts = self.choose(beliefs, masks, self.scale, rng)
         return (acts if many else acts[0]), state
 
     def start_from(self, other: Any) -> None:

@@ -19,7 +19,7 @@ from agents.acts.gp.evidence import fitted_scales
 from agents.acts.gp.kernels import ActKernel, Kernel, kernel_named
 from agents.acts.gp.open_dialogues import BootstrapValue, OpenDialogues, Returns
 from agents.acts.gp.q_process import QProcess
-from agents.argument_checks import COUNT, POSITIVE, require
+from agents.argument_checks import COUNT, FROM_0, POSITIVE, require
 from agents.storage.models import load, save
 from dialgym.io.files import read_file
 
@@ -110,9 +110,8 @@ class GPSarsa(DialogueLearner):
         **kwargs: Unpack[ProcessOptions],
     ) -> None:
         require(type(self).__name__, COUNT, top=top, budget=budget)
-        require(type(self).__name__, POSITIVE, scale=scale)
-        if sigma <= 0 or nu < 0:
-            raise ValueError(f"GPSarsa: expected sigma > 0 and nu >= 0, got {sigma} and {nu}")
+        require(type(self).__name__, POSITIVE, scale=scale, sigma=sigma)
+        require(type(self).__name__, FROM_0, nu=nu)
         self.kernel = kernel_named(kernel, kernel_kwargs)
         self.act_kernel = ActKernel(act_similarity)
         self.sigma, self.nu, self.budget, self.top = sigma, nu, budget, top
@@ -263,8 +262,7 @@ class GPSarsa(DialogueLearner):
 
     def _moved(self) -> None:
         """Have a process of its own, which knows the features of a new domain too."""
-        self.process = self.process.copy()
-        self.process.widen(self.coordinates.features)
+        self.begin_from(self)
 
     def _excluded_save_params(self) -> list[str]:
         return [*super()._excluded_save_params(), "prior"]

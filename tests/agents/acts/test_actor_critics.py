@@ -30,7 +30,7 @@ def test_it_learns_the_masked_mdp_to_the_optimum(algorithm, features):
     table = five_states()
     model = algorithm("MlpPolicy", vec_env(table, 4, 0, features), seed=0)
     assert greedy_return(model, table, features) < table.best_return() - 0.05
-    model.learn(2000)
+    model.learn(1000)
     assert_close(greedy_return(model, table, features), table.best_return())
 
 

@@ -61,7 +61,7 @@ def test_the_loss_adds_the_share_of_a_batch_in_the_divergence(divergence, sample
 
 @pytest.mark.parametrize("divergence", ["kl", "alpha"])
 def test_it_learns_the_masked_states_to_the_optimum(divergence):
-    model = made(divergence=divergence, n_samples=2).learn(2000)
+    model = made(divergence=divergence, n_samples=2).learn(1000)
     assert greedy_return(model, five_states()) == pytest.approx(0.7)
 
 
@@ -83,7 +83,7 @@ def test_drawing_weights_goes_down_a_long_chain():
 def test_mistakes_are_one_clear_error():
     with pytest.raises(ValueError, match="divergence of BBQN must be one of 'kl', 'alpha'"):
         made(divergence="reverse")
-    with pytest.raises(ValueError, match=r"BBQN: alpha must lie in \(0, 1\], got 0"):
+    with pytest.raises(ValueError, match="BBQN: expected alpha to be a number above 0 to 1; got 0"):
         made(alpha=0)
     with pytest.raises(ValueError, match="BBQN: expected n_samples to be a whole number from 1"):
         made(n_samples=0)

@@ -9,7 +9,7 @@ import dialgym
 from agents import BC, SequencePPO
 from agents.distributed.launched import Launched
 from tests.support.close import assert_close
-from tests.support.torchrun import CONFIGS, SUPPORT, two_processes
+from tests.support.torchrun import CONFIGS, SUPPORT, two_processes, whole_and_resumed
 from tests.support.toy_tokens import Echo
 
 FSDP = {"ACCELERATE_USE_FSDP": "true", "FSDP_VERSION": "2"}
@@ -43,24 +43,10 @@ def test_weights_that_are_gathered_once_change_nothing_either(tmp_path):
 
 @pytest.mark.slow
 def test_a_sharded_run_is_saved_evaluated_and_resumed_exactly(tmp_path):
-    def run(folder, timesteps, *more):
-        arguments = ["-m", "dialgym", "train", "ppo", "Wordle-20-v0", "--n-envs", "4"]
-        arguments += ["-p", "n_steps=18", "-p", "learning_rate=0.001", "--eval-freq", "300"]
-        arguments += ["-p", "policy_kwargs={n_layer: 2, n_embd: 16, n_head: 2}"]
-        arguments += ["--eval-episodes", "4", "--save-freq", "300", "--out", str(folder), *more]
-        two_processes([*arguments, "--timesteps", str(timesteps)], **FSDP)
-
-    whole, two = tmp_path / "whole", tmp_path / "two"
-    run(whole, 144 * 14)
-    run(two, 144 * 12)  # its last checkpoint is after the tenth rollout
-    run(two, 144 * 14, "--resume", str(two))
-    for name in ("model.zip", "best_model.zip"):
-        first, second = (SequencePPO.load(folder / name) for folder in (whole, two))
-        for a, b in zip(first.policy.parameters(), second.policy.parameters(), strict=True):
-            assert a.equal(b)
-    moments = first.policy.optimizer.state_dict()["state"]
+    whole, _ = whole_and_resumed(tmp_path, "-m", "dialgym", **FSDP)
     model = SequencePPO.load(whole / "model.zip")
-    assert not moments  # of models kept amid a rollout
+    best = SequencePPO.load(whole / "best_model.zip")
+    assert not best.policy.optimizer.state_dict()["state"]  # of models kept amid a rollout
     assert len(model.policy.optimizer.state_dict()["state"]) == len(list(model.policy.parameters()))
     assert len(list((whole / "checkpoints").iterdir())) == 6
 

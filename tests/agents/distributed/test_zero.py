@@ -10,7 +10,7 @@ from stable_baselines3.common.env_util import make_vec_env
 from agents import SequencePPO
 from agents.distributed.launched import Launched, ZeroConfig
 from agents.distributed.processes import Processes
-from tests.support.torchrun import CONFIGS, SUPPORT, two_processes
+from tests.support.torchrun import CONFIGS, SUPPORT, two_processes, whole_and_resumed
 from tests.support.toy_tokens import Echo
 
 NAMES = ("ppo", "apart", "lora", "nlpo", "llama", "stop", "bf16")
@@ -63,27 +63,14 @@ def test_the_engine_changes_nothing(tmp_path):
 @engine
 @pytest.mark.slow
 def test_a_run_is_saved_evaluated_and_resumed_exactly(tmp_path):
-    def run(folder, timesteps, *more):
-        arguments = ["train", "ppo", "Wordle-20-v0", "--n-envs", "4"]
-        arguments += ["-p", "n_steps=18", "-p", "learning_rate=0.001", "--eval-freq", "300"]
-        arguments += ["-p", "policy_kwargs={n_layer: 2, n_embd: 16, n_head: 2}"]
-        arguments += ["--eval-episodes", "4", "--save-freq", "300", "--out", str(folder), *more]
-        two_processes([SCRIPT, *arguments, "--timesteps", str(timesteps)], **ON)
-
-    whole, two = tmp_path / "whole", tmp_path / "two"
-    run(whole, 144 * 14)
-    run(two, 144 * 12)  # its last checkpoint is after the tenth rollout
-    run(two, 144 * 14, "--resume", str(two))
-    for name in ("model.zip", "best_model.zip"):
-        first, second = (SequencePPO.load(folder / name) for folder in (whole, two))
-        for a, b in zip(first.policy.parameters(), second.policy.parameters(), strict=True):
-            assert a.equal(b)
-    state = [SequencePPO.load(f / "model.zip").policy.optimizer.state_dict() for f in (whole, two)]
+    folders = whole_and_resumed(tmp_path, SCRIPT, **ON)
+    models = [SequencePPO.load(folder / "model.zip") for folder in folders]
+    state = [model.policy.optimizer.state_dict() for model in models]
     assert state[0]["param_groups"] == state[1]["param_groups"]
     for number, moments in state[0]["state"].items():
         for name, value in moments.items():
             assert value.equal(state[1]["state"][number][name])
-    assert len(state[0]["state"]) == len(list(first.policy.parameters()))
+    assert len(state[0]["state"]) == len(list(models[0].policy.parameters()))
 
 
 @engine

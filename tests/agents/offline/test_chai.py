@@ -146,21 +146,10 @@ def test_it_begins_with_a_clone_and_comes_back_as_it_was(games, tmp_path):
 def test_it_learns_which_replies_are_worth_more():
     data = dialogues(200)
     paid = replace(data, reward=0 * data.reward).with_token_rewards(by_token={FIRST_TEXT: 1.0})
-    kwargs = {"n_layer": 2, "n_head": 2, "n_embd": 32, "decoding": {"candidates": 12}}
-    model = CHAI(
-        "GPTPolicy",
-        echo(),
-        paid,
-        clone_steps=30,
-        samples=3,
-        random_samples=2,
-        learning_rate=3e-3,
-        batch_size=32,
-        tau=0.05,
-        seed=0,
-        policy_kwargs=kwargs,
-    )
-    model.learn(250)
+    kwargs = {"n_layer": 1, "n_head": 2, "n_embd": 16, "decoding": {"candidates": 12}}
+    settings = {"learning_rate": 3e-3, "batch_size": 32, "tau": 0.05, "policy_kwargs": kwargs}
+    settings |= {"clone_steps": 30, "samples": 3, "random_samples": 2}
+    model = CHAI("GPTPolicy", echo(), paid, seed=0, **settings).learn(160)
     env = echo(rows=60)
     env.seed(0)
     said = model.predict(env.reset(), deterministic=True)[0]

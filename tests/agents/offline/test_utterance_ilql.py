@@ -280,17 +280,8 @@ def test_targets_follow_slowly(games):
 
 
 def test_it_learns_from_random_utterances_to_say_good_ones():
-    kwargs = {"n_layer": 2, "n_head": 2, "n_embd": 32, "decoding": {"candidates": 12}}
-    model = UtteranceILQL(
-        "GPTPolicy",
-        echo(),
-        dialogues(400),
-        learning_rate=3e-3,
-        batch_size=32,
-        tau=0.05,
-        seed=0,
-        policy_kwargs=kwargs,
-    )
-    model.learn(400)
+    kwargs = {"n_layer": 1, "n_head": 2, "n_embd": 32, "decoding": {"candidates": 12}}
+    settings = {"learning_rate": 3e-3, "batch_size": 32, "tau": 0.05, "policy_kwargs": kwargs}
+    model = UtteranceILQL("GPTPolicy", echo(), dialogues(400), seed=0, **settings).learn(200)
     mean, _ = evaluate_policy(model, echo(rows=50), 100)
     assert mean > 1.6  # of 2; random letters earn 0.5

@@ -2,6 +2,7 @@
 
 import pytest
 
+import agents
 from agents import ChatAgent
 from dialgym.cli.chat import Session
 from tests.agents.models.test_pretrained import save_model
@@ -99,3 +100,26 @@ def test_errors_are_one_line(model, tmp_path):
     assert "temperature must be above 0" in fail("chat", "-m", model, "--temperature", "0")
     (tmp_path / "bad.zip").write_text("x")
     assert "is no saved model" in fail("chat", "-m", str(tmp_path / "bad.zip"))
+
+
+def test_an_agent_of_acts_plays_where_it_was_trained(tmp_path):
+    """By `chat`, and by `play --against`: the person is the user, in English."""
+    agents.train(
+        "SlotFilling-act-v0",
+        "dqn",
+        total_timesteps=40,
+        n_envs=1,
+        hyperparameters={"buffer_size": 100},
+        log_dir=tmp_path,
+        progress_bar=False,
+    )
+    keys = "I want something in the north.\nbye\n"
+    arguments = ["SlotFilling-utterance-v0", "--as", "user", "--against", str(tmp_path)]
+    texts = [
+        succeed("chat", "-m", str(tmp_path), "--seed", "3", keys=keys),
+        succeed("play", *arguments, "--seed", "3", keys=keys),
+    ]
+    for text in texts:
+        assert "You are the user" in text
+        assert "Solved" in text or "Not solved" in text
+    assert texts[0].partition("system:")[2] == texts[1].partition("system:")[2]

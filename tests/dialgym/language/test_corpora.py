@@ -1,8 +1,6 @@
 """The built-in dialogues, comments and encoding: what they hold, and that the scripts make them."""
 
 import importlib
-import json
-import pickle
 import re
 import subprocess
 import sys
@@ -165,12 +163,6 @@ def test_unknown_characters_become_unk(bpe):
     assert all(UNK not in bpe.encode(char) for char in CHARSET)
 
 
-def test_the_encoding_pickles(bpe, texts):
-    again = pickle.loads(pickle.dumps(bpe))
-    assert again == bpe
-    assert [again.encode(text) for text in texts[:50]] == [bpe.encode(text) for text in texts[:50]]
-
-
 def test_many_texts_at_once_are_as_one_by_one(bpe, texts):
     some = texts[::200]
     ids, lengths = bpe.encode_many(np.array(some))
@@ -184,35 +176,6 @@ def speech(scripts, phrases="", seed=0):
     tools = scripts("phrases")
     lexicon = tools.read_lexicon(tools.read_blocks(phrases.splitlines()))
     return tools.Speech(lexicon, scripts("domain_texts").Draw(Random(seed)))
-
-
-def test_facts_stay_and_do_not_repeat(scripts):
-    for seed in range(20):
-        talk = speech(scripts, "@dish(name, price): soup; 3 | pie; 4 | tart; 5", seed)
-        first = talk.write("{dish.name} {dish.price}")
-        assert first.lower() in {"soup 3", "pie 4", "tart 5"}
-        assert talk.write("{dish.name} {dish.price}") == first
-        assert talk.write("{dish2.name} {dish2.price}") != first
-
-
-def test_alternatives_nest_and_may_be_empty(scripts):
-    talk = speech(scripts)
-    written = {talk.write("[a [b|c]|d|] e.") for _ in range(200)}
-    assert written == {"A b e.", "A c e.", "D e.", "E."}
-
-
-@pytest.mark.parametrize(
-    ("rough", "mended"),
-    [
-        ("a apple. an pear, a hour , a 8 and a unit", "An apple. A pear, an hour, an 8 and a unit"),
-        ("could you tell me. yes.", "Could you tell me? Yes."),
-        ("have a good day. why don't we eat.", "Have a good day. Why don't we eat?"),
-        ("may I see Dr. Lee today.", "May I see Dr. Lee today?"),
-        ("do that. an A in math", "Do that. An A in math"),
-    ],
-)
-def test_sentences_are_mended(scripts, rough, mended):
-    assert scripts("phrases").finished(rough) == mended
 
 
 @pytest.mark.parametrize("phrase", ["{nothing}", "<nothing>", "[a|b", "a]"])
@@ -240,10 +203,3 @@ def test_alternative_turns_are_read(scripts):
         everyday.read_steps([("(", ""), ("A i", "One.")])
     with pytest.raises(ValueError, match=r"expected 'A\|B i\|q\|d\|c"):
         everyday.read_turn("A x", "One.")
-
-
-def test_a_row_of_the_file_is_one_object_a_line(scripts, tmp_path):
-    scripts("build_everyday").write_rows([{"a": 1}, {"a": "b"}], tmp_path / "rows.jsonl.gz")
-    assert scripts("corpus_figures").read_rows(tmp_path / "rows.jsonl.gz") == [
-        json.loads(line) for line in ('{"a": 1}', '{"a": "b"}')
-    ]

@@ -189,11 +189,6 @@ def test_pickling_takes_no_classifier_along(empty_cache):
     assert unused.score(replies).tolist() == before.tolist()
 
 
-def test_a_composite_hands_the_examples_on(empty_cache):
-    composite = make_rewards({"intent": {"weight": 2, "measure": "hit"}}, examples)
-    assert composite.score([examples()[0][0]])["intent"].tolist() == [2.0]
-
-
 @pytest.mark.parametrize(
     ("run", "message"),
     [

@@ -140,25 +140,25 @@ def test_empty_utterances_are_never_asked_for(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "least", "message"),
     [
-        ({"index": 7}, "option 'index' of DailyDialog must be a whole number from 0 to 6; got 7"),
-        ({"dialogue": -1}, "option 'dialogue' of DailyDialog must be .* from 0 to 2; got -1"),
-        ({"dialogue": 2, "turn": 2}, "option 'turn' of .* from 1 to 1; got 2"),
-        ({"dialogue": 0, "turn": True}, "option 'turn' .* got True"),
-        ({"turn": 1}, "option 'turn' of DailyDialog needs the option 'dialogue'"),
-        ({"index": 1, "dialogue": 1}, "give 'index', or 'dialogue' and 'turn'"),
-        ({"place": 1}, "unknown option 'place'"),
+        (
+            {"index": 7},
+            1,
+            "option 'index' of DailyDialog must be a whole number from 0 to 6; got 7",
+        ),
+        ({"dialogue": -1}, 1, "option 'dialogue' of DailyDialog must be .* from 0 to 2; got -1"),
+        ({"dialogue": 2, "turn": 2}, 1, "option 'turn' of .* from 1 to 1; got 2"),
+        ({"dialogue": 0, "turn": True}, 1, "option 'turn' .* got True"),
+        ({"turn": 1}, 1, "option 'turn' of DailyDialog needs the option 'dialogue'"),
+        ({"index": 1, "dialogue": 1}, 1, "give 'index', or 'dialogue' and 'turn'"),
+        ({"place": 1}, 1, "unknown option 'place'"),
+        ({"dialogue": 2}, 2, "dialogue 2 is too short to begin with 2"),
     ],
 )
-def test_bad_options(path, options, message):
+def test_bad_options(path, options, least, message):
     with pytest.raises(ValueError, match=message):
-        make(path).initial(rng(), options)
-
-
-def test_a_dialogue_too_short_for_the_context(path):
-    with pytest.raises(ValueError, match="dialogue 2 is too short to begin with 2"):
-        make(path, least_context=2).initial(rng(), {"dialogue": 2})
+        make(path, least_context=least).initial(rng(), options)
 
 
 @pytest.mark.parametrize(

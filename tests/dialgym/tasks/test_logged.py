@@ -40,8 +40,6 @@ def test_the_user_says_what_the_log_has_whatever_was_said():
     task = env.unwrapped.task
     assert info["reply"] == task.corpus.texts[2]
     assert reward == 0
-    with pytest.raises(ValueError, match=r"option 'dialogue' of Logged must be .* 0 to 79; got 80"):
-        env.reset(options={"dialogue": 80})
 
 
 def test_another_folder_is_another_task(folder):

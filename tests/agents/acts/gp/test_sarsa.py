@@ -169,7 +169,7 @@ def success(model, env, dialogues=60):
 def test_arguments_that_cannot_be():
     env = vec_env(five_states())
     for more, message in (
-        ({"sigma": 0.0}, "sigma > 0"),
+        ({"sigma": 0.0}, "expected sigma to be a number above 0; got 0.0"),
         ({"budget": 0}, "expected budget to be a whole number from 1; got 0"),
         ({"kernel": "rbg"}, "Did you mean 'rbf'"),
         ({"kernel": "rbf", "kernel_kwargs": {"variants": 1}}, "variance"),

@@ -115,22 +115,6 @@ def test_goals_can_be_given_and_chosen():
     assert third != MultiWOZ(goals="train").initial(rng, {"number": 3}).dialogue.goal
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"goal": GOAL, "domains": ["hotel"]}, "expected one of 'goal', 'domains' and 'number'"),
-        ({"domains": "hotel"}, "expected a sequence of domains"),
-        ({"domains": ["hotle"]}, "hotle"),
-        ({"domains": ["taxi", "taxi"]}, "expected one or more, each once"),
-        ({"number": 3}, "goals='train' or 'test'"),
-        ({"goal": {"hotel": {"info": {"moon": "x"}}}}, "moon"),
-    ],
-)
-def test_impossible_options_are_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        MultiWOZ().initial(np.random.default_rng(0), options)
-
-
 @pytest.mark.parametrize("text", ["", "hello", "Hotel-Inform(", "Hotel-Inform() Hotel-Inform()",
                                   'Moon-Inform(Area="x")', 'Hotel-Inform(Area="a",Area="b")',
                                   "Booking-Book(Ref) general-bye() Train-Inform()"])  # fmt: skip

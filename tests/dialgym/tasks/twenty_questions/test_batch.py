@@ -62,20 +62,6 @@ def test_states_and_beliefs_of_a_batch(kwargs: dict[str, Any]) -> None:
             assert getattr(found, name) == getattr(state, name), name
 
 
-def test_a_restored_row_goes_on_as_the_dialogue_does() -> None:
-    task = TwentyQuestions(table="animals", noise=0.2)
-    batch, states = held(task, 6, 5)
-    open_rows = [row for row, state in enumerate(states) if not state.over]
-    assert open_rows
-    other = TwentyQuestionsBatch(task, 6)
-    for row in open_rows:
-        other.restore(row, states[row], states[row].turns)
-        assert other.state(row).lines == states[row].lines
-        assert other.state(row).answers == states[row].answers
-    rows = np.array(open_rows)
-    np.testing.assert_array_equal(other.beliefs(rows), batch.beliefs(rows))
-
-
 def test_greedy_says_the_same_in_a_batch() -> None:
     task = TwentyQuestions(table="cities", noise=0.1, vague=0.1)
     batch, states = held(task, 20, 6)

@@ -12,10 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-import dialgym
 from dialgym.tasks.twenty_questions import TwentyQuestions
 from dialgym.tasks.twenty_questions.policies import (
-    POLICIES,
     GreedyQuestioner,
     GuessingQuestioner,
     HumanLikeQuestioner,
@@ -130,16 +128,22 @@ def test_optimal_plays_what_the_search_promises(kwargs: dict[str, Any]) -> None:
     assert np.mean(returns) == pytest.approx(policy.search(task).value(range(task.things), 20))
 
 
-def test_optimal_needs_true_answers() -> None:
-    task = TwentyQuestions(items=8, questions=8, noise=0.1)
-    with pytest.raises(ValueError, match=r"optimal: expected a TwentyQuestions with noise=0"):
-        play(task, OptimalQuestioner())
-
-
-def test_a_search_that_would_be_too_long() -> None:
-    task = TwentyQuestions(items=24, questions=16)
-    with pytest.raises(ValueError, match=r"more than 10 sets of things.*fewer items or questions"):
-        play(task, OptimalQuestioner(sets=10))
+@pytest.mark.parametrize(
+    ("settings", "policy", "message"),
+    [
+        ({"items": 8, "questions": 8, "noise": 0.1}, OptimalQuestioner,
+         r"optimal: expected a TwentyQuestions with noise=0"),
+        ({"items": 24, "questions": 16}, lambda: OptimalQuestioner(sets=10),
+         r"more than 10 sets of things.*fewer items or questions"),
+        ({}, lambda: HumanLikeQuestioner(temperature=0),
+         "temperature of human-like must be above 0; got 0"),
+    ],
+)  # fmt: skip
+def test_policies_that_do_not_fit_say_so(
+    settings: dict[str, Any], policy: Any, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        play(TwentyQuestions(**settings), policy())
 
 
 def test_things_that_no_question_tells_apart_are_guessed_in_turn(tmp_path: Path) -> None:
@@ -173,7 +177,7 @@ def test_skill_is_graded() -> None:
     assert mean(GuessingQuestioner(), task) < mean(QuestionMixture(), task)
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", TwentyQuestions.speakers["system"])
 def test_questioners_do_not_look_at_the_thing(name: str) -> None:
     task = TwentyQuestions(items=16, questions=12)
     state = begun(task, task.table.names[2][0])
@@ -196,29 +200,3 @@ def test_human_wordings_vary_and_are_understood() -> None:
         )  # fmt: skip
         said.add(text)
     assert len(said - set(task.said)) > 10
-
-
-def test_a_bad_temperature() -> None:
-    with pytest.raises(ValueError, match="temperature of human-like must be above 0; got 0"):
-        HumanLikeQuestioner(temperature=0)
-
-
-def test_graded_data_has_all_skills_about_the_same_things() -> None:
-    data = dialgym.collect("TwentyQuestions-16-v0", "graded", 12)
-    kinds, returns = np.array(data["kind"]), data.returns
-    assert {kind: int((kinds == kind).sum()) for kind in set(kinds)} == {
-        "greedy": 12, "human-like": 36, "mixed": 12, "random": 12,
-    }  # fmt: skip
-    means = [returns[kinds == kind].mean() for kind in ("random", "mixed", "greedy")]
-    assert means == sorted(means)
-    for source, branch, after in data.pairs():
-        assert after == 0
-        assert data[source]["seed"] == data[branch]["seed"]
-
-
-def test_branches_begin_as_the_dialogue_that_they_leave() -> None:
-    data = dialgym.collect("TwentyQuestions-16-v0", "branching", 8)
-    pairs = data.pairs("random")
-    assert len(pairs) == data.lengths[np.array(data["kind"]) == "human-like"].sum()
-    for source, branch, after in pairs:
-        assert data[source]["turns"][: 2 * after] == data[branch]["turns"][: 2 * after]

@@ -51,26 +51,6 @@ def test_both_are_paid_alike_by_what_the_answers_tell():
     assert gained[True] > 0.03
 
 
-def test_an_answerer_learns_by_the_features_of_its_image():
-    env = gym.make(ID, learner="user", features=True)
-    for seed in range(5):
-        observation, _ = env.reset(seed=seed)
-        task, state = env.unwrapped.task, env.unwrapped.dialogue.state
-        assert (observation["features"] == task.pool.features[state.image]).all()
-        assert state.asked in task.pool.questions  # the questioner has begun
-
-
-def test_a_questioner_is_shown_what_the_guesser_expects():
-    env = gym.make(ID, features=True)
-    before, _ = env.reset(seed=0, options={"image": 3})  # three toys by day
-    task, state = env.unwrapped.task, env.unwrapped.dialogue.state
-    for token in [*env.unwrapped.tokenizer.encode("what is on the ground"), 1]:
-        after, *_ = env.step(token)
-    assert (before["features"] != after["features"]).any()
-    expected = task.posterior(state) @ task.pool.features
-    assert np.allclose(after["features"], expected, atol=1e-6)
-
-
 def test_a_batch_of_answerers_is_as_many_single_ones():
     batch = gym.make_vec(ID, 3, learner="user", features=True, autoreset_mode="SameStep")
     seen, _ = batch.reset(seed=5)

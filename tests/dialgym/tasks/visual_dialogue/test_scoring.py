@@ -183,31 +183,9 @@ def test_metrics_are_the_rank_and_the_share_of_bare_yes_and_no():
     assert task.metrics(state) == {"percentile": 0.9, "yes/no answers": 0.5}
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"mode": "stop"}, "mode of VisualDialogue must be one of 'env_stops'"),
-        ({"penalty": "hart"}, "penalty of VisualDialogue.*Did you mean 'hard'"),
-        ({"reward": "raw"}, "reward of VisualDialogue must be one of 'standard', 'ilql'"),
-        ({"cutoff": 0.5}, r"cutoff of VisualDialogue must be a pair \(goal, fraction\)"),
-        ({"cutoff": (1.0, "half")}, "cutoff of VisualDialogue must be a finite number"),
-        ({"cost": float("nan")}, "cost of VisualDialogue must be a finite number"),
-        ({"rounds": 0}, "rounds of VisualDialogue must be a whole number from 1; got 0"),
-        ({"constraint": "words"}, "constraint of VisualDialogue must be one of"),
-        ({"answerer": "rule"}, "unknown answerer 'rule'.*Did you mean 'rules'"),
-        ({"pool": {"name": "scenes", "vague": 1.5}}, "vague of SceneBook must be from 0"),
-    ],
-)
-def test_bad_settings_are_one_clear_error(settings, message):
-    with pytest.raises(ValueError, match=message):
-        VisualDialogue(**{"pool": SMALL, **settings})
-
-
-def test_an_image_can_be_chosen_and_a_bad_one_is_refused():
-    task, rng = VisualDialogue(SMALL), np.random.default_rng(0)
-    assert task.truth(task.initial(rng, {"image": 7})) == 7
-    with pytest.raises(ValueError, match=r"option 'image' of VisualDialogue.*0 to 19; got 20"):
-        task.initial(rng, {"image": 20})
+def test_an_image_can_be_chosen():
+    task = VisualDialogue(SMALL)
+    assert task.truth(task.initial(np.random.default_rng(0), {"image": 7})) == 7
 
 
 def test_scoring_can_be_made_again():
