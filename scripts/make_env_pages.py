@@ -61,7 +61,7 @@ def made(row: Row, view: str) -> Any:
 
 
 def sizes(row: Row) -> str:
-    """How many actions there are in the first view, and how long its observation is."""
+    """Number of actions in the first view, and length of its observation."""
     env = made(row, row.views[0])
     return f"{env.action_space.n}, {env.observation_space.shape[0]}"
 
@@ -130,7 +130,7 @@ def page(name: str, variants: list[Row]) -> str:
 
 
 def at_a_glance(row: Row) -> str:
-    """How to make it, and the spaces of its views."""
+    """Code that makes it, and the spaces of its views."""
     first = row.id(row.views[0])
     code = f'```python\nimport dialgym\nimport gymnasium as gym\n\nenv = gym.make("{first}")\n```\n'
     lines = []
@@ -177,7 +177,7 @@ def listing(section: str, lines: list[str], defaults: Mapping[str, Any]) -> str:
 
 
 def facts(row: Row) -> str:
-    """What is always true of the task, and who can play its parties."""
+    """Facts of the task, and the policies of its parties."""
     task = gym.make(row.id(row.views[0])).unwrapped.task  # type: ignore[attr-defined]
     lines = [
         (party, task.facts.longest[party], bounds(task.facts.returns[party]), hidden(task, party),

@@ -1,4 +1,4 @@
-"""How fast environments, policies and rewards are: ``python -m benchmarks.environments``.
+"""Speed of environments, policies and rewards: ``python -m benchmarks.environments``.
 
 Rates are per CPU-second of one process, the median of repeated runs, each beside a reference of the
 same run, so that figures from different machines can be compared.

@@ -31,7 +31,7 @@ class Store(NamedTuple):
         whole: the folder with undamaged ones.
         names: the pattern of those that are damaged.
         open: what is read from a folder.
-        same: whether two such are the same.
+        same: True if two such are the same.
     """
 
     kind: str

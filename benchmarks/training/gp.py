@@ -1,10 +1,10 @@
-"""What a step of GP-SARSA costs against the size of its dictionaries, as a table and a picture.
+"""Cost of a step of GP-SARSA by the size of its dictionaries, as a table and a picture.
 
     python -m benchmarks.training.gp --table docs/results/gp_steps.md --out docs/images/gp_steps.png
 
 A row of 16 dictionaries, one for each act, has so many entries in all: to decide is to predict all
 acts of a belief, to learn is to observe a return. Beside it: one dictionary of all acts, as where
-every two acts have covariances; and regression on as many returns anew, whose cost is cubic.
+every two acts have covariances; and regression on as many returns from scratch, whose cost is cubic.
 """
 
 from __future__ import annotations

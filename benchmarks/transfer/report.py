@@ -208,7 +208,7 @@ def _maps(cells: Cells, path: Path, metric: str) -> None:
     grid = figure.subplots(len(rows), 1, squeeze=False, height_ratios=ratios)
     for axes, (name, places) in zip(grid.flat, rows.items()):
         found = [[cells[place, name].get(target) for target in targets] for place in places]
-        known = [[cell and cell.estimate(metric) for cell in row] for row in found]
+        known = [[cell.estimate(metric) if cell else None for cell in row] for row in found]
         values = [[np.nan if e is None else e.value for e in row] for row in known]
         texts = [["" if e is None else _spelled(e, metric) for e in row] for row in known]
         above = targets if axes is grid[0, 0] else [""] * len(targets)
