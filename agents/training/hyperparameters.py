@@ -196,7 +196,7 @@ def _class_names(settings: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _is_class(key: str) -> bool:
-    return key in (*CLASS_KEYS, "class") or key.endswith("_class")
+    return key in (*CLASS_KEYS, "class") or str(key).endswith("_class")
 
 
 def _is_of_the_libraries(name: str) -> bool:

@@ -54,21 +54,17 @@ def test_a_registered_task_has_an_id_for_each_view(guess):
 
 
 def test_whatever_stands_for_a_task_goes_wherever_an_id_does(guess):
+    pytest.importorskip("stable_baselines3")
     for kind in kinds(guess):
         env = dialgym.make(kind, turns=2)
         env.reset(seed=0)
         assert env.unwrapped.task.turns == 2
         assert dialgym.make_vec(kind, 3).reset(seed=0)[0].shape[0] == 3
+        assert dialgym.sb3_vec_env(kind, 2, seed=0).reset().shape[0] == 2
         assert dialgym.aec_env(kind).possible_agents == ["system", "user"]
         assert dialgym.parallel_env(kind).possible_agents == ["system", "user"]
         result = dialgym.evaluate("count", kind, 20, (0,))
         assert result.mean_return == result[entry_of(kind).id].mean_return < 0
-
-
-def test_sb3_takes_them_too(guess):
-    pytest.importorskip("stable_baselines3")
-    for kind in kinds(guess):
-        assert dialgym.sb3_vec_env(kind, 2, seed=0).reset().shape[0] == 2
 
 
 def test_a_task_object_is_played_as_it_is(guess):
@@ -80,11 +76,10 @@ def test_a_task_object_is_played_as_it_is(guess):
     assert (changed.turns, changed.top) == (2, 5)
 
 
-@pytest.mark.parametrize("workers", [0, 1])
-def test_collected_dialogues_of_any_of_them_can_be_read_again(guess, workers):
+def test_collected_dialogues_of_any_of_them_can_be_read_again(guess):
     pytest.importorskip("pyarrow")
     module = importlib.import_module(guess)
-    for kind in ("Guess-v0", module.GuessNumber, module.GuessNumber(turns=2)):
+    for kind, workers in (("Guess-v0", 0), (module.GuessNumber, 0), (module.GuessNumber(2), 1)):
         data = dialgym.collect(kind, "count", 6, workers=workers)
         tokens = data.tokens()
         assert tokens.layout.task.turns == (2 if isinstance(kind, Task) else

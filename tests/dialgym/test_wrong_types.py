@@ -142,7 +142,7 @@ def replaced(value: Any, at: tuple[Any, ...], new: Any) -> Any:
     return value
 
 
-SLOW = {"attraction", "restaurant", "train", "taxi", "hospital"}
+SLOW = {"attraction", "restaurant", "train", "taxi", "hospital", "police"}
 """Kinds that nightly tests: they are read as those of the hotels are."""
 
 

@@ -53,7 +53,6 @@ QUICK = {
     "01_minimal_loop",
     "02_utterances",
     "03_batches",
-    "04_sb3_ppo",
     "09_pettingzoo",
     "10_own_task",
 }

@@ -14,15 +14,6 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-PACKED = [
-    "agents/**/*.py",
-    "agents/configs/*.yml",
-    "dialgym/**/*.py",
-    "dialgym/tasks/*/README.md",
-    "dialgym/tasks/multiwoz/*.txt",
-    "dialgym/tasks/twenty_questions/tables/*.csv",
-    "dialgym/tasks/wordle/words/*.txt",
-]
 USE_IT = """
 import dialgym, gymnasium
 assert gymnasium.spec("dialgym/Wordle-v0").id == "dialgym/Wordle-v0"

@@ -16,7 +16,10 @@ from tests.support.commands import succeed
 ROOT = Path(__file__).parents[2]
 RESULTS = ("leaderboard_results", "results", "slot_filling", "multi_domain", "belief_policies",
            "environments/wordle", "environments/slot_filling", "performance", "lab")  # fmt: skip
-PANELS = ("wordle", "slot-filling-words", "questions", "language")
+PANELS = [
+    pytest.param(name, marks=() if name == "wordle" else pytest.mark.slow)
+    for name in ("wordle", "slot-filling-words", "questions", "language")
+]
 TOO_WIDE = """
 return [...document.querySelectorAll('table')]
   .map(table => [table.closest('.md-typeset__scrollwrap') || table.parentElement, table])

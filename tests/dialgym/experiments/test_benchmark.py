@@ -11,7 +11,7 @@ import dialgym
 from dialgym.experiments import episode_seed
 from dialgym.registry import entry_of
 from dialgym.rollouts.policies import checkpoint_reader
-from tests.support.players import SMALL, WORD, Counting, Fixed, FixedTokens, Narrow
+from tests.support.players import SMALL, Counting, Fixed, FixedTokens, Narrow
 
 
 def test_the_same_seeds_give_the_same_episodes():
@@ -25,38 +25,6 @@ def test_an_episode_does_not_depend_on_those_before_it():
     many = dialgym.evaluate("random", SMALL, 30, seeds=(0, 1))[SMALL]
     few = dialgym.evaluate("random", SMALL, 10, seeds=(1,))[SMALL]
     assert (many.returns[1, :10] == few.returns[0]).all()
-
-
-@pytest.mark.parametrize("num_envs", [1, 7, 500])
-def test_scripted_and_batched_policies_meet_the_same_words(num_envs):
-    scripted = dialgym.evaluate(Fixed(), SMALL, 40)[SMALL]
-    batched = dialgym.evaluate(FixedTokens(), SMALL, 40, num_envs=num_envs)[SMALL]
-    assert scripted.solved.any()
-    assert (scripted.returns == batched.returns).all()
-    assert (scripted.solved == batched.solved).all()
-    assert (scripted.lengths == batched.lengths).all()
-
-
-class Asks:
-    """Asks for the area, as a summary act and as an act in text."""
-
-    def predict(self, observation, state=None, episode_start=None, deterministic=False):
-        return np.zeros(len(observation), np.int64), None
-
-
-class AsksInText:
-    def reply(self, task, state, rng):
-        return "request(area)"
-
-
-def test_a_policy_of_numbers_plays_act_views_too():
-    numbers, text = (
-        dialgym.evaluate(policy, "SlotFilling-act-v0", 10, num_envs=4)["dialgym/SlotFilling-act-v0"]
-        for policy in (Asks(), AsksInText())
-    )
-    assert len(np.unique(numbers.returns)) > 1
-    assert (numbers.returns == text.returns).all()
-    assert (numbers.lengths == text.lengths).all()
 
 
 VISUAL = "dialgym/VisualDialogue-100-v0"
@@ -106,16 +74,6 @@ def test_what_a_task_measures_is_reported_whoever_plays(policy):
 
 def test_what_a_task_measures_nothing_of_has_no_metrics():
     assert dialgym.evaluate(Fixed(), SMALL, 2).by_id[SMALL].metrics == {}
-
-
-def test_an_episode_is_that_of_its_reset_seed():
-    env = gym.make("dialgym/Wordle-20-utterance-v0")
-    result = dialgym.evaluate(Fixed(), SMALL, 5, seeds=(7,))[SMALL]
-    for episode in range(5):
-        env.reset(seed=episode_seed(7, episode))
-        _, reward, terminated, _, _ = env.step(WORD)
-        assert terminated == (result.lengths[0, episode] == 1)
-        assert terminated == (reward == 0)
 
 
 def test_a_predictor_gets_states_starts_and_masks():

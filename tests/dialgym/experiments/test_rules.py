@@ -21,12 +21,11 @@ def test_they_are_the_same_in_another_process():
     """The order of sets plays no part."""
     ids = [WORDLE, WORDS, "dialgym/SlotFilling-act-v0"]
     code = f"from dialgym.experiments.rules import rules_of; print(*map(rules_of, {ids}))"
-    for seed in ("1", "2"):
-        found = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True,
-            env={**os.environ, "PYTHONHASHSEED": seed},
-        )  # fmt: skip
-        assert [Fingerprint.parse(text) for text in found.stdout.split()] == [*map(rules_of, ids)]
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True,
+        env={**os.environ, "PYTHONHASHSEED": "1"},
+    )  # fmt: skip
+    assert [Fingerprint.parse(text) for text in found.stdout.split()] == [*map(rules_of, ids)]
 
 
 def test_they_are_of_the_version_the_settings_and_the_dialogues(monkeypatch):

@@ -67,17 +67,16 @@ def test_the_switch(monkeypatch):
         assert enforcing() is on
 
 
-def test_without_the_switch_nothing_is_added():
-    env = UtteranceEnv(Generous(words=1))
-    play(env, "which")
-    assert env.dialogue._watch is None
-
-
 def find(task):
     """The secret of seed 0."""
     env = UtteranceEnv(task)
     env.reset(seed=0)
     return task.answers[env.dialogue.state.secret]
+
+
+def test_without_the_switch_nothing_is_enforced():
+    task = Generous()
+    play(UtteranceEnv(task), find(task))
 
 
 def test_a_single_view_enforces_returns(debugging):

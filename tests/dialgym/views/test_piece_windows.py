@@ -1,11 +1,11 @@
 """Room in the window is made for ordinary dialogues where pieces of words are the tokens."""
 
-import gymnasium as gym
 import numpy as np
 import pytest
 
 import dialgym
 from dialgym.registry import entry_of, make_task
+from dialgym.testing import check_batch
 from dialgym.views.spaces import TokenLayout, tokenizer_of
 
 tokenizers = pytest.importorskip("tokenizers")
@@ -67,23 +67,8 @@ def test_ordinary_dialogues_fit_whole_even_as_bytes(byte_level, env_id, language
 
 
 def test_every_view_makes_the_same_room(byte_level):
-    env = gym.make("dialgym/SlotFilling-v0", tokenizer=byte_level)
-    batch = gym.make_vec("dialgym/SlotFilling-v0", 2, tokenizer=byte_level)
-    (window,) = env.observation_space.shape
-    assert batch.single_observation_space.shape == (window,)
-    assert window < MOST
-    batch.reset(seed=[5, 6])
-    seen, _ = env.reset(seed=5)
-    rng = np.random.default_rng(0)
-    for _ in range(window):
-        action = int(rng.integers(env.action_space.n))
-        seen, reward, terminated, truncated, _ = env.step(action)
-        both = batch.step(np.array([action, action]))
-        assert np.array_equal(both[0][0], seen)
-        assert (both[1][0], both[2][0], both[3][0]) == (reward, terminated, truncated)
-        if terminated or truncated:
-            break
-    assert terminated or truncated
+    task = make_task(entry_of("SlotFilling-v0"), {})
+    check_batch(task, num_envs=2, steps=150, tokenizer=tokenizer_of(task, byte_level))
 
 
 def test_a_window_may_be_given(byte_level):

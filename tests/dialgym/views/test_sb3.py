@@ -144,24 +144,3 @@ def test_the_workers_of_a_stock_pool_do_not_import_torch_again(tmp_path):
     used = [float(line) for line in run.stdout.split()]
     assert len(used) == 4
     assert max(used) < 1
-
-
-def test_an_act_pool_is_the_same_in_workers():
-    """Stable-Baselines3's form, infos included."""
-    pool = dialgym.sb3_vec_env("SlotFilling-act-v0", 4, workers=2, seed=3)
-    alone = dialgym.sb3_vec_env("SlotFilling-act-v0", 4, seed=3)
-    try:
-        assert np.array_equal(pool.reset(), alone.reset())
-        for action in (0, 3, 6, 9, 10, 12) * 6:
-            *ours, infos = pool.step(np.full(4, action))
-            *theirs, expected = alone.step(np.full(4, action))
-            assert all(np.array_equal(a, b) for a, b in zip(ours, theirs))
-            for info, other in zip(infos, expected):
-                assert _episode(info) == _episode(other)
-                last = (i.pop("terminal_observation", None) for i in (info, other))
-                assert np.array_equal(*last)
-                assert info == other
-            masks = (np.stack(p.env_method("action_masks")) for p in (pool, alone))
-            assert np.array_equal(*masks)
-    finally:
-        pool.close()

@@ -51,22 +51,6 @@ def test_the_window_and_the_vocabulary():
     assert env.action_space.n == FIRST_TEXT + len(env.task.words())
 
 
-def test_a_dialogue_in_tokens():
-    env = gym.make("dialgym/SlotFilling-v0").unwrapped
-    options = {"constraints": {"food": "thai", "area": "north"}, "requests": ["phone"]}
-    observation, _ = env.reset(seed=0, options=options)
-    heard = env.dialogue.state.heard_by_system
-    tokens = [3, *spell(env, heard[0].text), 4, *spell(env, heard[1].text), 3]
-    assert heard[0].text == "hello"
-    assert observation[: len(tokens)].tolist() == tokens
-    observation, reward, *_, info = say(env, "request area")
-    tokens += [*spell(env, "request area"), 4, *spell(env, info["reply"]), 3]
-    assert observation[: len(tokens)].tolist() == tokens
-    assert reward == -1
-    assert info["utterance"] == "request area"
-    assert info["reply"].startswith("p10 ")
-
-
 def test_an_utterance_ends_at_its_limit_and_what_is_no_act_is_null():
     env = TokenEnv(in_words())
     env.reset(seed=0)

@@ -154,14 +154,15 @@ def test_stock_algorithms_speak_in_words(workers):
     pool.close()
 
 
-@pytest.mark.parametrize("workers", [pytest.param(0, marks=pytest.mark.slow), 2])
-def test_a_wrapped_pool_goes_on_from_its_state(workers):
-    def pool():
+def test_a_wrapped_pool_goes_on_from_its_state():
+    """In another number of processes, too."""
+
+    def pool(workers):
         return dialgym.sb3_vec_env(
             "dialgym/Wordle-20-v0", 4, workers, seed=0, wrapper=dialgym.VectorReplaceForbidden
         )
 
-    first, second = pool(), pool()
+    first, second = pool(2), pool(0)
     rng = np.random.default_rng(0)
     actions = rng.integers(first.action_space.n, size=(40, 4))
     first.reset()

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from dialgym.tasks.multiwoz.agenda import MultiWOZUserState
 from dialgym.tasks.multiwoz.data import builtin_world
-from dialgym.tasks.multiwoz.dialogue import MultiWOZState, Rules, Settings
+from dialgym.tasks.multiwoz.dialogue import Rules, Settings
+from dialgym.tasks.multiwoz.dialogue_state import MultiWOZState
 from dialgym.tasks.multiwoz.evaluator import Counts, Evaluator, Record
 from dialgym.tasks.multiwoz.fidelity import Fidelity
 from dialgym.tasks.multiwoz.notation import read_acts
