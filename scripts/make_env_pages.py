@@ -20,7 +20,7 @@ from sample_dialogues import as_html, sample_of
 from token_tables import HEAD as TOKEN_HEAD
 from token_tables import as_tokens
 
-from dialgym.optional import load
+from dialgym.io.objects import load
 from dialgym.registry import Row, entries
 
 BEGIN, END = "<!-- environments: made by scripts/make_env_pages.py -->", "<!-- end -->"

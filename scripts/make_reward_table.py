@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from dialgym.io.files import write_text
-from dialgym.optional import load
+from dialgym.io.objects import load
 from dialgym.rewards import make_reward
 from dialgym.rewards.compose import RewardRow, reward_rows
 

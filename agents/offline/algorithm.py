@@ -87,6 +87,8 @@ class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
         "GPTPolicy": GPTPolicy,
         "MlpPolicy": BeliefPolicy,
     }
+    policy_kinds: ClassVar[tuple[type, ...]] = (GPTActorCritic, BeliefPolicy)
+    expected_policy = "a GPT policy (agents.GPTPolicy), or on act views agents.BeliefPolicy"
     policy: GPTActorCritic  # type: ignore[assignment]
     find_decisions: ClassVar[Callable[..., Sequences]] = staticmethod(decisions_of)
     batch_class: ClassVar[Any] = DecisionBatch
@@ -141,13 +143,7 @@ class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
         self.set_random_seed(self.seed)
         self.policy = self.policy_class(  # type: ignore[assignment]
             self.observation_space, self.action_space, self.lr_schedule, **self.policy_kwargs
-        )
-        if not isinstance(self.policy, GPTActorCritic | BeliefPolicy):
-            raise ValueError(
-                f"{self.algorithm}: expected a GPT policy (agents.GPTPolicy), or on act views "
-                f"agents.BeliefPolicy, got {type(self.policy).__name__}"
-            )
-        self.policy = self.policy.to(self.device)
+        ).to(self.device)
         self._make_updater()
         self.data: Any = None  # `TokenData`, or `StoredActs`
         if self.dataset is not None:

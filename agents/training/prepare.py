@@ -11,8 +11,9 @@ from agents.argument_checks import check_device
 from agents.buffers.stored import check_environment
 from agents.learner import UpdatedLearner
 from agents.registry import ALGORITHMS, STORED, Algorithm, find
-from agents.training.config import TrainConfig, as_plain
+from agents.training.config import TrainConfig
 from agents.training.hyperparameters import FILTERS, read_hyperparameters
+from agents.training.plain import as_plain
 from agents.training.rollout_metrics import Metric, make_metrics
 from dialgym.datasets import Dataset, concatenate, load_dataset
 from dialgym.registry import RegistryEntry, entry_of

@@ -12,9 +12,9 @@ import numpy as np
 
 from dialgym.datasets.schema import arrow, fingerprint
 from dialgym.io.cache import cached_array
+from dialgym.io.objects import load
 from dialgym.kinds import KINDS
 from dialgym.language.tokenizers import END, TAGS
-from dialgym.optional import load
 from dialgym.registry import Environment, entry_of
 from dialgym.views.making import split_kwargs
 from dialgym.views.spaces import TokenLayout, tokenizer_of

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from dialgym.errors import with_settings
+from dialgym.io.objects import load, resolve
 from dialgym.kinds import numeric_kinds
-from dialgym.optional import load
 from dialgym.registry import Environment, RegistryEntry, check_id, entry_of
 from dialgym.rollouts.episode_batch import EpisodeBatch
 from dialgym.rollouts.episodes import Job, Report
@@ -230,7 +230,8 @@ class Player:
         if not isinstance(policy, GENERATORS):
             opened = open_policy(policy, named, self.learner, trust)
         if isinstance(opened, str):
-            return with_settings(named[opened], f"the policy {opened!r}", settings)
+            what = f"the policy {opened!r}"
+            return with_settings(resolve(named[opened], what), what, settings)
         if settings:
             raise ValueError(
                 f"policy_kwargs are for registered names; got {settings!r} with {self.name!r}. "

@@ -11,13 +11,13 @@ import numpy as np
 
 from dialgym.errors import unknown
 from dialgym.io.hub import PREFIX, SourceError, hub_hint
+from dialgym.io.objects import find_object
 from dialgym.kinds import KINDS
 from dialgym.optional import namesake
 from dialgym.rollouts.episodes import seed_policy
 from dialgym.rollouts.random_text import allowed_text
 from dialgym.simulators import Speaker
 from dialgym.tasks import ActPolicy, Task
-from dialgym.tasks.lookup import find_object
 from dialgym.trust import distrusted, is_code
 from dialgym.views.env_spec import made_from
 from dialgym.views.wrappers import replacement
@@ -130,7 +130,7 @@ def policy_name(policy: Policy) -> str:
 def named_policies(
     task: Task, learner: str, view: str, acts_first: bool = False
 ) -> Mapping[str, Any]:
-    """Constructors of the policies of a party, by their registered names.
+    """Constructors of the policies of a party, or their ``module:name``, by registered names.
 
     Args:
         task, learner: the rules, and the party.

@@ -7,8 +7,8 @@ from typing import Any
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec
 
+from dialgym.io.objects import load
 from dialgym.kinds import numeric_kinds
-from dialgym.optional import load
 from dialgym.registry import (
     MAKE_VIEW,
     Environment,

@@ -8,9 +8,9 @@ import numpy as np
 
 from dialgym.errors import one_of, with_settings
 from dialgym.io.hub import PREFIX
+from dialgym.io.objects import find_object
 from dialgym.simulators import Speaker
 from dialgym.tasks import ActPolicy, ActSpeaker, Task
-from dialgym.tasks.lookup import find_object
 
 
 class MissingSpeaker:

@@ -14,8 +14,8 @@ import pytest
 
 import dialgym
 from agents.registry import ALGORITHMS
+from dialgym.io.objects import load
 from dialgym.language.bubbles import COLOURS
-from dialgym.optional import load
 from tests.support.checkers import checker
 from tests.support.scripts import ROOT, script
 

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dialgym.tasks.multiwoz.data import builtin_world
-from dialgym.tasks.multiwoz.dialogue import MultiWOZState, Rules, Settings
+from dialgym.tasks.multiwoz.dialogue import Rules, Settings
+from dialgym.tasks.multiwoz.dialogue_state import MultiWOZState
 from dialgym.tasks.multiwoz.notation import read_acts
 from dialgym.tasks.multiwoz.rewards import COMPONENTS, REWARDS, bounds
 from dialgym.tasks.multiwoz.types import Acts, DomainGoal, MultiWOZGoal
