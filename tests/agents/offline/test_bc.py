@@ -213,3 +213,16 @@ def test_both_parties_are_kept_with_the_model(games, tmp_path):
     model = made(games, both_parties=True).learn(1)
     model.save(tmp_path / "both.zip")
     assert agents.load(tmp_path / "both.zip").both_parties
+
+
+def test_losses_are_measured_without_a_step(games):
+    """They are those of a gradient step on the same dialogues, whatever fits into a forward."""
+    model = made(games, batch_size=60, compute={"micro_batch_tokens": 60})
+    before = [weight.clone() for weight in model.policy.parameters()]
+    found = model.mean_losses(model.stored(games))
+    assert all(torch.equal(a, b) for a, b in zip(before, model.policy.parameters(), strict=True))
+    model.set_logger(Logger(None, []))
+    stepped = model.gradient_step(np.arange(60))
+    assert found.keys() == stepped.keys() - {"grad_norm"}
+    for name, value in found.items():
+        assert value == pytest.approx(stepped[name], rel=1e-6)

@@ -121,9 +121,7 @@ def test_any_text_is_within_bounds(tiny, text):
     assert -1 <= found <= 1
 
 
-def test_bad_settings_are_one_clear_error():
-    with pytest.raises(ValueError, match="to of reward 'similarity' must be one of 'references'"):
-        Similarity(to="reference")
+def test_what_cannot_be_compared_is_one_clear_error():
     with pytest.raises(ValueError, match=r"reward 'similarity': there is no .* 'hf:no/such'"):
         Similarity(model="no/such").score([Reply("a", references=("b",))])
     with pytest.raises(ValueError, match="compares a reply with references"):
