@@ -4,7 +4,7 @@
 
 A row of 16 dictionaries, one for each act, has so many entries in all: to decide is to predict all
 acts of a belief, to learn is to observe a return. Beside it: one dictionary of all acts, as where
-every two acts have covariances; and regression on as many returns from scratch, whose cost is cubic.
+every two acts have covariances; and regression on all returns from scratch, whose cost is cubic.
 """
 
 from __future__ import annotations
