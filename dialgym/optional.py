@@ -1,4 +1,4 @@
-"""Imports by name: optional packages, with one clear error where the extra is missing; objects."""
+"""Optional packages, imported by name, with one clear error where the extra is missing."""
 
 import sys
 import warnings
@@ -6,7 +6,6 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 from dialgym.versions import VERSION
 
@@ -28,12 +27,6 @@ def require(module: str, extra: str, purpose: str) -> ModuleType:
             f"{purpose} needs {module.partition('.')[0]}, which could not be imported ({error}). "
             f'Install it with: pip install "dialgym[{extra}]"'
         ) from error
-
-
-def load(path: str) -> Any:
-    """Import the object at ``module:name``."""
-    module, _, name = path.partition(":")
-    return getattr(import_module(module), name)
 
 
 def namesake() -> str:

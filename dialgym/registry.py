@@ -17,8 +17,8 @@ from gymnasium.envs.registration import EnvSpec
 
 from dialgym.errors import one_of, unexpected, unknown
 from dialgym.io.files import read_registry
+from dialgym.io.objects import import_for, is_found, load
 from dialgym.kinds import KINDS, ViewKind
-from dialgym.optional import load
 from dialgym.trust import allow, distrusted, is_allowed
 
 if TYPE_CHECKING:
@@ -294,12 +294,12 @@ def _nearest(name: str) -> str:
 
 def _entry_in_module(path: str) -> RegistryEntry:
     """The entry of ``module:id`` or ``module:Class``, the latter with a view's suffix or not."""
-    from dialgym.tasks.lookup import find_task, import_for
+    from dialgym.tasks.lookup import find_task
 
     module, _, name = path.partition(":")
     allow(path)
     if "/" in name or re.search(r"-v\d+$", name):
-        import_for(module, path)
+        import_for(module, repr(path))
         return _entry_named(name)
     suffixes = {kind.suffix: view for view, kind in KINDS.items()}
     suffix = max((suffix for suffix in suffixes if name.endswith(suffix)), key=len)
@@ -310,7 +310,7 @@ def _entry_in_module(path: str) -> RegistryEntry:
 
 def _row_of_task(task: Any) -> Row:
     """The row of a task, or of its class, that nobody has registered."""
-    from dialgym.tasks.lookup import is_found, require_task
+    from dialgym.tasks.lookup import require_task
 
     require_task(task, "environment")
     kind = task if isclass(task) else type(task)

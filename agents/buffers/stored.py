@@ -8,7 +8,7 @@ A dialogue is read once: one forward gives the hidden states before all of its d
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,6 +19,7 @@ from torch import Tensor
 
 from agents.buffers.sequences import Part, Sequences
 from dialgym.datasets import Dataset, TokenBatch, TokenData
+from dialgym.errors import with_settings
 from dialgym.language import Tokenizer
 from dialgym.language.tokenizers import END, UNK
 
@@ -68,6 +69,28 @@ def token_data(dataset: Any, space: Any, env_id: str | None = None) -> TokenData
     if not dataset.is_action.any():
         raise ValueError("dataset: expected dialogues in which the learner speaks, got none")
     return dataset
+
+
+def with_token_reward(data: TokenData, settings: Mapping[str, Any] | None) -> TokenData:
+    """The data with rewards of tokens, as the arguments of `TokenData.with_token_rewards` say.
+
+    Raises:
+        ValueError: an unknown setting, or token.
+    """
+    if not settings:
+        return data
+    if not isinstance(settings, Mapping):
+        raise ValueError(
+            "token_reward: expected a mapping such as {constant: -0.01, by_token: {<end>: 1.0}}, "
+            f"got {settings!r}"
+        )
+    by_token = settings.get("by_token")
+    if isinstance(by_token, Mapping) and not all(isinstance(key, str) for key in by_token):
+        raise ValueError(  # a run's files would spell ids as texts
+            "token_reward: expected by_token by the tokens' texts, such as '<end>', got "
+            f"{dict(by_token)!r:.80}; ids go into a JSON file, by_token: FILE"
+        )
+    return with_settings(data.with_token_rewards, "token_reward", settings)  # type: ignore[no-any-return]
 
 
 def _check_known(dataset: Dataset, data: TokenData) -> None:

@@ -10,6 +10,7 @@ the algorithm reads it; `agents.updater` accumulates gradients and moves the wei
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, Self, Unpack
 
@@ -24,7 +25,13 @@ from torch import Tensor
 
 from agents.argument_checks import COUNT, require
 from agents.buffers.sequences import Part, Sequences
-from agents.buffers.stored import DecisionBatch, Sampler, decisions_of, token_data
+from agents.buffers.stored import (
+    DecisionBatch,
+    Sampler,
+    decisions_of,
+    token_data,
+    with_token_reward,
+)
 from agents.buffers.stored_acts import StoredActs, act_decisions_of, stored_acts
 from agents.distributed.processes import Processes
 from agents.learner import LearnerOptions, RunOptions, UpdatedLearner
@@ -48,6 +55,7 @@ class OfflineOptions(LearnerOptions, total=False):
     gamma: float
     compute: Compute | Mapping[str, Any] | None
     log_interval: int
+    token_reward: Mapping[str, Any] | None
 
 
 class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
@@ -64,6 +72,9 @@ class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
         max_grad_norm: largest norm of a gradient.
         compute: precision and memory of a gradient step, as `Compute` or a mapping of its settings.
         log_interval: gradient steps from one line of the log to the next.
+        token_reward: added to the rewards of the tokens that the learner says, in the dialogues
+            alone: `constant`, `by_token` (rewards by a token's text, or a JSON file of rewards by
+            id) and their `scale`; see `TokenData.with_token_rewards`.
         stats_window_size, tensorboard_log, policy_kwargs, verbose, seed, device: as everywhere in
             Stable-Baselines3.
 
@@ -76,6 +87,8 @@ class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
         "GPTPolicy": GPTPolicy,
         "MlpPolicy": BeliefPolicy,
     }
+    policy_kinds: ClassVar[tuple[type, ...]] = (GPTActorCritic, BeliefPolicy)
+    expected_policy = "a GPT policy (agents.GPTPolicy), or on act views agents.BeliefPolicy"
     policy: GPTActorCritic  # type: ignore[assignment]
     find_decisions: ClassVar[Callable[..., Sequences]] = staticmethod(decisions_of)
     batch_class: ClassVar[Any] = DecisionBatch
@@ -93,6 +106,7 @@ class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
         max_grad_norm: float = 1.0,
         compute: Compute | Mapping[str, Any] | None = None,
         log_interval: int = 100,
+        token_reward: Mapping[str, Any] | None = None,
         _init_setup_model: bool = True,
         **run: Unpack[RunOptions],
     ) -> None:
@@ -102,6 +116,7 @@ class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
         self.max_grad_norm = max_grad_norm
         self.compute = settings_as(Compute, "compute", compute)
         self.log_interval = log_interval
+        self.token_reward = token_reward
         self.dataset = dataset
         self._n_updates = 0
         super().__init__(
@@ -128,17 +143,11 @@ class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
         self.set_random_seed(self.seed)
         self.policy = self.policy_class(  # type: ignore[assignment]
             self.observation_space, self.action_space, self.lr_schedule, **self.policy_kwargs
-        )
-        if not isinstance(self.policy, GPTActorCritic | BeliefPolicy):
-            raise ValueError(
-                f"{self.algorithm}: expected a GPT policy (agents.GPTPolicy), or on act views "
-                f"agents.BeliefPolicy, got {type(self.policy).__name__}"
-            )
-        self.policy = self.policy.to(self.device)
+        ).to(self.device)
         self._make_updater()
         self.data: Any = None  # `TokenData`, or `StoredActs`
         if self.dataset is not None:
-            self.data = self._stored()
+            self.data = self.stored(self.dataset)
             self.sampler = Sampler(len(self.data), self.batch_size, self.seed or 0)
 
     @property
@@ -150,8 +159,12 @@ class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
         """On act views; the masks of tokens are those of the policy."""
         return self._plays_acts and super()._env_has_masks
 
-    def _stored(self) -> TokenData | StoredActs:
-        """The dialogues of the dataset, as the env writes them."""
+    def stored(self, dataset: Any) -> TokenData | StoredActs:
+        """The dialogues of a dataset, as the env writes them and with the rewards to learn from.
+
+        Raises:
+            ValueError: they do not belong to the env, or what is asked for is for tokens alone.
+        """
         place = trained_in(self)
         if not self._plays_acts:
             if self.policy.features is not None:
@@ -159,9 +172,12 @@ class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
                     f"{self.algorithm}: stored dialogues have no features beside their tokens; "
                     "make the env without features"
                 )
-            return token_data(self.dataset, self.policy.token_space, (place or {}).get("id"))
+            data = token_data(dataset, self.policy.token_space, (place or {}).get("id"))
+            return with_token_reward(data, self.token_reward)
+        if self.token_reward:
+            raise ValueError(f"{self.algorithm}: token_reward is for words; leave it out here")
         spaces = self.observation_space, self.action_space
-        return stored_acts(self.dataset, spaces, self.gamma, place)
+        return stored_acts(dataset, spaces, self.gamma, place)
 
     # Learning
 
@@ -244,6 +260,24 @@ class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
         for name, value in metrics.items():
             self.logger.record_mean(f"train/{name}", value)
         return metrics
+
+    @torch.no_grad()
+    def mean_losses(self, data: TokenData | StoredActs) -> dict[str, float]:
+        """Means of the loss and its metrics over `data`, as `stored` gives it; no step is taken."""
+        sequences = self.read(data.batch(np.arange(len(data)), self.gamma, trim=True))
+        count = int(sequences.columns[self.averaged_over].sum())
+        sums: dict[str, float] = defaultdict(float)
+        for batch in self.batches(sequences):
+            with self.updater.precision():
+                losses, metrics = self.loss(batch)
+            for name, values in {"loss": losses, **metrics}.items():
+                sums[name] += float(values.double().sum())
+        return {name: total / max(count, 1) for name, total in sums.items()}
+
+    @property
+    def cloning(self) -> bool:
+        """Return True while what is learned is only to be built upon, such as CHAI's clone."""
+        return False
 
     def loss(self, batch: Any) -> Losses:
         """Losses (n,) of the decisions in a batch, and metrics (n,) for the log.

@@ -11,7 +11,7 @@ from benchmarks.recipes.recipe import names, read_recipe
 from benchmarks.recipes.tables import report
 from dialgym.cli.common import job_progress
 from dialgym.io.files import write_text
-from dialgym.optional import load
+from dialgym.io.objects import load
 
 
 def main() -> None:

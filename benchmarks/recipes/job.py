@@ -23,7 +23,7 @@ from benchmarks.recipes.tables import Line, lines
 from dialgym.cli.common import check_failures
 from dialgym.errors import unknown
 from dialgym.experiments.result import Episodes
-from dialgym.optional import load
+from dialgym.io.objects import load
 from dialgym.versions import command_line
 
 EVALUATION_SEED, OTHERS_SEED = 7_000, 9_000

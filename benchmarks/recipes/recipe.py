@@ -10,8 +10,8 @@ from typing import Any
 
 from dialgym.errors import unknown
 from dialgym.io.files import read_yaml
+from dialgym.io.objects import load
 from dialgym.io.strict_reader import StrictReader
-from dialgym.optional import load
 
 HOME = Path(__file__).parent
 MODEL = "model:"

@@ -14,7 +14,7 @@ import numpy as np
 
 from dialgym.experiments.statistics import Estimate, format_estimate, iqm, seed_estimate
 from dialgym.experiments.tables import markdown_table
-from dialgym.optional import load
+from dialgym.io.objects import load
 from dialgym.registry import entry_of
 
 if TYPE_CHECKING:

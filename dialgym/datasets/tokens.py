@@ -2,12 +2,16 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dialgym.datasets.packing import check_vocabulary, flat_arrays, kept_arrays
-from dialgym.language.tokenizers import PAD
+from dialgym.errors import did_you_mean, finite_number
+from dialgym.io.files import read_json
+from dialgym.language.tokenizers import PAD, UNK, Tokenizer
 from dialgym.views.spaces import TokenLayout
 
 CACHED_FROM = 10_000
@@ -85,11 +89,11 @@ class TokenData:
         width = int(lengths.max(initial=0)) if trim else self.window
         columns = np.arange(width)
         inside = columns < lengths[:, None]
-        places = np.where(inside, start[:, None] + columns, 0)
-        is_action = self.is_action[places] & inside
-        reward = np.where(inside, self.reward[places], np.float32(0))
+        positions = np.where(inside, start[:, None] + columns, 0)
+        is_action = self.is_action[positions] & inside
+        reward = np.where(inside, self.reward[positions], np.float32(0))
         return TokenBatch(
-            np.where(inside, self.tokens[places], np.int32(PAD)),
+            np.where(inside, self.tokens[positions], np.int32(PAD)),
             is_action,
             reward,
             returns_to_go(reward, is_action, gamma),
@@ -117,27 +121,67 @@ class TokenData:
             yield self.batch(rows, gamma, trim)
 
     def with_token_rewards(
-        self, constant: float = 0.0, by_token: Mapping[int, float] | None = None
+        self,
+        constant: float = 0.0,
+        by_token: Mapping[int | str, float] | str | PathLike[str] | None = None,
+        scale: float = 1.0,
     ) -> "TokenData":
         """The same data with rewards added to the environment's at every action.
 
         Args:
             constant: for each token that the learner said.
-            by_token: more for some of them, by token id.
+            by_token: more for some of them, by the token's id or its text, such as ``<end>``; or a
+                JSON file of rewards by id.
+            scale: factor of those in `by_token`.
 
         Raises:
-            ValueError: an id is not in the vocabulary.
+            ValueError: a token is not in the vocabulary, or a reward is no finite number.
+            FileNotFoundError: there is no such file.
         """
-        table = np.full(self.vocab_size, constant, np.float32)
-        for token, value in (by_token or {}).items():
-            if not 0 <= token < self.vocab_size:
-                raise ValueError(
-                    f"with_token_rewards: token ids are from 0 to {self.vocab_size - 1}; "
-                    f"got {token!r}."
-                )
-            table[token] += value
+        where = "with_token_rewards"
+        table = np.full(self.vocab_size, finite_number(f"{where}: constant", constant), np.float32)
+        for name, value in _rewards(by_token).items():
+            token = token_id(self.layout.tokenizer, name, where)
+            table[token] += scale * finite_number(f"{where}: the reward of {name!r}", value)
         more = np.where(self.is_action, table[self.tokens], np.float32(0))
         return replace(self, reward=self.reward + more)
+
+
+def _rewards(
+    by_token: Mapping[int | str, float] | str | PathLike[str] | None,
+) -> Mapping[int | str, float]:
+    """The rewards of tokens; those of a JSON file are by id."""
+    if by_token is None or isinstance(by_token, Mapping):
+        return by_token or {}
+    found = read_json(Path(by_token), "rewards by token id")
+    if not isinstance(found, Mapping) or not all(str(key).isdecimal() for key in found):
+        raise ValueError(
+            f"{by_token}: expected a JSON object of rewards by token id, such as "
+            f'{{"7": -1.0}}, got {found!r:.80}'
+        )
+    return {int(key): value for key, value in found.items()}
+
+
+def token_id(tokenizer: Tokenizer, name: int | str, where: str) -> int:
+    """The id of a token that is named by its id or its text, a special one such as ``<end>`` too.
+
+    Raises:
+        ValueError: it is none of the vocabulary.
+    """
+    size = tokenizer.vocab_size
+    if isinstance(name, str):
+        if name in tokenizer.tokens:
+            return list(tokenizer.tokens).index(name)
+        encoded = tokenizer.encode(name)
+        if len(encoded) == 1 and encoded != [UNK]:
+            return encoded[0]
+        hint = did_you_mean(name, tokenizer.tokens)
+        raise ValueError(
+            f"{where}: {name!r} is no single token of the vocabulary of {size:,}.{hint}"
+        )
+    if not 0 <= name < size:
+        raise ValueError(f"{where}: token ids are from 0 to {size - 1}; got {name!r}.")
+    return name
 
 
 def returns_to_go(reward: np.ndarray, is_action: np.ndarray, gamma: float = 1.0) -> np.ndarray:

@@ -6,5 +6,6 @@
 | `archives`, `tables` | files in zips within bounds; rows of JSONL, CSV, Parquet; HTML |
 | `strict_reader`, `typed_json`, `json_leaves` | plain values, read strictly or by type hints |
 | `hub`, `finite_weights` | the Hugging Face hub; checks of the weights of models |
+| `objects` | objects by ``module:name`` |
 | `http_server`, `sigterm` | servers and signals of the command line |
 """

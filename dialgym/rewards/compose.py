@@ -14,10 +14,9 @@ from dialgym.debug import BrokenPromise, enforcing
 from dialgym.errors import finite_number, service_error, unknown
 from dialgym.io.cache import LRU
 from dialgym.io.files import read_registry
-from dialgym.optional import load
+from dialgym.io.objects import find_object, load
 from dialgym.rewards.base import FunctionReward, Reply, Reward
 from dialgym.rewards.degenerate import is_degenerate
-from dialgym.trust import allow
 
 Examples = Callable[[], Sequence[tuple[Reply, str]]]
 """Labelled replies of the training split, asked for when a reward that learns from them scores."""
@@ -25,7 +24,7 @@ Examples = Callable[[], Sequence[tuple[Reply, str]]]
 SLACK = 1e-6
 """By how much a score may pass its bounds."""
 CACHE = 4096
-"""How many scores of each reward are kept."""
+"""Scores of each reward that are kept, at most."""
 
 
 @dataclass(frozen=True)
@@ -70,8 +69,8 @@ class WeightedReward:
             )
         if enforcing():
             self._hold_to_bounds(replies, scores)
-        found: list[float] = scores.tolist()
-        return found
+        plain: list[float] = scores.tolist()
+        return plain
 
     def _hold_to_bounds(self, replies: Sequence[Reply], scores: np.ndarray) -> None:
         """Raise a BrokenPromise where a score leaves what the reward declares."""
@@ -121,10 +120,10 @@ class Composite:
         """Which replies (k,) bool the guard takes for none."""
         if not self.guarded:
             return np.zeros(len(replies), bool)
-        found = self._degenerate.get_many(
+        degenerate = self._degenerate.get_many(
             keys, lambda new: [is_degenerate(replies[i]) for i in new]
         )
-        return np.array(found, bool)
+        return np.array(degenerate, bool)
 
 
 def _key(reply: Reply) -> Hashable:
@@ -270,14 +269,7 @@ def _find(name: str) -> tuple[type[Reward], Mapping[str, Any]]:
         return load(rows[name].reward), rows[name].settings
     if ":" not in str(name):
         raise unknown("reward", name, rows)
-    allow(name)
-    try:
-        cls = load(name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ValueError(
-            f"reward {name!r} could not be loaded ({error}); expected module:Class of a class "
-            "that can be imported."
-        ) from error
+    cls = find_object(name, "reward")
     if not (isinstance(cls, type) and issubclass(cls, Reward)):
         raise ValueError(f"reward {name!r} must be a subclass of dialgym.rewards.Reward.")
     return cls, {}

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from dialgym.errors import with_settings
+from dialgym.io.objects import load, resolve
 from dialgym.kinds import numeric_kinds
-from dialgym.optional import load
 from dialgym.registry import Environment, RegistryEntry, check_id, entry_of
 from dialgym.rollouts.episode_batch import EpisodeBatch
 from dialgym.rollouts.episodes import Job, Report
@@ -68,22 +68,22 @@ def open_where_trained(
             f"`dialgym evaluate {policy} Wordle-20-v0`."
         )
     opened = open_policy(policy, trust=trust)
-    place = training_place(opened)
-    if place is None:
+    home = training_place(opened)
+    if home is None:
         raise ValueError(
             f"{policy_name(policy)} does not say where it was trained. Name the environment, as in "
             "`dialgym evaluate POLICY Wordle-20-v0`."
         )
     where = f"{policy_name(policy)}, trained_in"
     if not trust:
-        check_id(place["id"], where)
-    check_names(place["settings"], where, trust)
-    if place["left_out"]:
+        check_id(home["id"], where)
+    check_names(home["settings"], where, trust)
+    if home["left_out"]:
         raise ValueError(
-            f"{where}: it was trained with {', '.join(place['left_out'])} given as objects, which "
+            f"{where}: it was trained with {', '.join(home['left_out'])} given as objects, which "
             "a file does not hold. Name the environment, and give them again."
         )
-    return opened, entry_of(place["id"]), dict(place["settings"])
+    return opened, entry_of(home["id"]), dict(home["settings"])
 
 
 class Player:
@@ -230,7 +230,8 @@ class Player:
         if not isinstance(policy, GENERATORS):
             opened = open_policy(policy, named, self.learner, trust)
         if isinstance(opened, str):
-            return with_settings(named[opened], f"the policy {opened!r}", settings)
+            what = f"the policy {opened!r}"
+            return with_settings(resolve(named[opened], what), what, settings)
         if settings:
             raise ValueError(
                 f"policy_kwargs are for registered names; got {settings!r} with {self.name!r}. "

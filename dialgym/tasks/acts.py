@@ -3,14 +3,11 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
 from dialgym.errors import unknown
-
-if TYPE_CHECKING:
-    from dialgym.tasks.base import Task
 
 Action = int | np.ndarray
 """The index of an act; or (A,) int8 of 0 and 1, where several acts are chosen at once."""
@@ -25,10 +22,23 @@ class ActPolicy(Protocol):
         ...
 
 
+class ActTask(Protocol):
+    """As much of a `Task` as act policies ask for."""
+
+    @property
+    def acts(self) -> Mapping[str, "PartyActs"]:
+        """The acts of each party that has any."""
+        ...
+
+    def speaker(self, state: Any) -> str:
+        """The party whose turn it is."""
+        ...
+
+
 class RandomActs:
     """Any act that the mask allows, all equally likely; in a vector each with probability 1/2."""
 
-    def act(self, task: "Task", state: Any, rng: np.random.Generator) -> Action:
+    def act(self, task: ActTask, state: Any, rng: np.random.Generator) -> Action:
         acts = task.acts[task.speaker(state)]
         mask = acts.mask(state)
         if acts.multiple:
@@ -182,7 +192,7 @@ class ActSpeaker:
         self.policy = policy
         self.oracle = bool(getattr(policy, "oracle", False))
 
-    def reply(self, task: "Task", state: Any, rng: np.random.Generator) -> str:
+    def reply(self, task: ActTask, state: Any, rng: np.random.Generator) -> str:
         """See `dialgym.simulators.Speaker`."""
         action = self.policy.act(task, state, rng)
         return task.acts[task.speaker(state)].say(state, action, rng)

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self
 import numpy as np
 
 from dialgym.errors import check_flags, unknown, with_settings
+from dialgym.io.objects import load, resolve
 from dialgym.language import AnyText, Constraint, Utterance
 from dialgym.rewards import Components
 from dialgym.simulators import Speaker
@@ -167,13 +168,20 @@ class Task(ABC):
     version: ClassVar[int] = 1
     """Of the rules: one more with each change that moves what is said, gained, or the end."""
     parties: ClassVar[Parties] = (SYSTEM, USER)
-    speakers: ClassVar[Mapping[str, Mapping[str, Callable[..., Speaker]]]] = {}
+    speakers: ClassVar[Mapping[str, Mapping[str, Callable[..., Speaker] | str]]] = {}
     """Who can play each party, by party and name; the first of a party is its default.
 
-    Those of the user are simulators, those of the system scripted policies.
+    Those of the user are simulators, those of the system scripted policies. Each is a class or a
+    function that makes one, or its ``module:name``, which is imported when it is asked for.
     """
-    generators: ClassVar[Mapping[str, Callable[..., Any]]] = {}
-    """Sets of related dialogues to collect, by name: each makes a `Tree`, `Scripts` or `Logs`."""
+    generators: ClassVar[Mapping[str, Callable[..., Any] | str]] = {}
+    """Sets of related dialogues to collect, by name: each makes a `Tree`, `Scripts` or `Logs`.
+    Given as speakers are."""
+    act_classes: Mapping[str, str] = {}
+    """``module:Class`` of `acts` by party; each is made of the task."""
+    batches: ClassVar[Mapping[str, tuple[str, str]]] = {}
+    """By learner, ``module:Class`` of the simulator that a `batch` is for, and of the batch, which
+    is made of the task and a size."""
     options: ClassVar[tuple[str, ...]] = ()
     """Names that `reset(options=...)` understands."""
     tokenizer: ClassVar[str] = "char"
@@ -186,8 +194,6 @@ class Task(ABC):
     for_people: ClassVar[Mapping[str, Any]] = {}
     """Settings of the task that suit a person who plays it, unless told otherwise."""
     facts: Facts
-    acts: Mapping[str, PartyActs] = {}
-    """By party, the dialogue acts that it chooses from; a party without any has no act view."""
     played: Mapping[str, Any] = {}
     """Settings as they came out where the surroundings decide: the files that a name means."""
     stand_in: str | None = None
@@ -212,6 +218,14 @@ class Task(ABC):
     def surroundings(cls, settings: Mapping[str, Any]) -> Hashable:
         """Surroundings of a new task beside its settings, such as the state of files."""
         return None
+
+    @cached_property
+    def acts(self) -> Mapping[str, PartyActs]:
+        """By party, the dialogue acts that it chooses from (`PartyActs`).
+
+        A party without any has no act view. They are made of `act_classes` when they are asked for.
+        """
+        return {p: load(c, f"acts of {self.name}")(self) for p, c in self.act_classes.items()}
 
     @abstractmethod
     def initial(self, rng: np.random.Generator, options: Mapping[str, Any] | None = None) -> Any:
@@ -282,9 +296,14 @@ class Task(ABC):
     def batch(self, size: int, learner: str, simulator: Speaker) -> DialogueBatch | None:
         """A vectorised form of `size` dialogues, or None where there is none.
 
-        `simulator` plays the other party; a form that is made for one knows it by its class.
+        `simulator` plays the other party; the forms of `batches` know theirs by its class.
         """
-        return None
+        if learner not in self.batches:
+            return None
+        simulated, form = self.batches[learner]
+        what = f"batch of {self.name}"
+        fits = type(simulator) is load(simulated, what)
+        return load(form, what)(self, size) if fits else None
 
     def speaker_named(self, party: str, name: str, **settings: Any) -> Speaker:
         """A new speaker for `party`, by its registered name and with settings of its own.
@@ -295,7 +314,8 @@ class Task(ABC):
         named = self.speakers.get(party, {})
         if name not in named:
             raise unknown(f"speaker for the {party}", name, named, self.name)
-        return with_settings(named[name], f"speaker {name!r} of {self.name}", settings)
+        what = f"speaker {name!r} of {self.name}"
+        return with_settings(resolve(named[name], what), what, settings)
 
     def picture(self, state: Any) -> np.ndarray | None:
         """The dialogue as an (H, W, 3) uint8 image, or None to draw its transcript."""

@@ -44,8 +44,8 @@ def by_skill(
     human: Callable[[], Speaker],
     chance: Callable[[], Speaker],
     mixture: Callable[[float], Speaker],
-) -> Mapping[str, Callable[..., Tree]]:
-    """The generators ``graded`` and ``branching`` of a task in which a questioner finds something.
+) -> tuple[Callable[..., Tree], Callable[..., Tree]]:
+    """Make ``graded`` and ``branching`` of a task in which a questioner finds something.
 
     Args:
         best, human, chance: make its greedy, human-like and random questioners.
@@ -76,7 +76,7 @@ def by_skill(
         """
         return Tree(human(), (Branch("random", chance(), games),), kind="human-like")
 
-    return {"graded": graded, "branching": branching}
+    return graded, branching
 
 
 class ScriptedDialogue(NamedTuple):

@@ -7,8 +7,8 @@ from typing import Any
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec
 
+from dialgym.io.objects import load
 from dialgym.kinds import numeric_kinds
-from dialgym.optional import load
 from dialgym.registry import (
     MAKE_VIEW,
     Environment,
@@ -23,9 +23,9 @@ from dialgym.views.registration import spec_fields
 def spec_of(target: Environment) -> EnvSpec:
     """The spec that ``gym.make`` and ``gym.make_vec`` take, of an id or what stands for one."""
     entry = entry_of(target)
-    found = gym.registry.get(entry.id)
-    if found is not None and path_of(found.entry_point) == MAKE_VIEW:
-        return found
+    spec = gym.registry.get(entry.id)
+    if spec is not None and path_of(spec.entry_point) == MAKE_VIEW:
+        return spec
     return EnvSpec(**spec_fields(entry, entry))
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from pettingzoo import ParallelEnv
 from pettingzoo.utils.conversions import turn_based_aec_to_parallel_wrapper
 
-from dialgym.optional import load
+from dialgym.io.objects import load
 from dialgym.registry import Environment, entry_of
 from dialgym.views.info import Info
 from dialgym.views.making import split_kwargs

@@ -13,7 +13,7 @@ import gymnasium as gym
 import numpy as np
 
 from dialgym.experiments.rules import rules_of
-from dialgym.optional import load
+from dialgym.io.objects import load
 from dialgym.registry import entries, entry_of
 from dialgym.tasks import ExactPosterior, entropy
 from dialgym.testing.views import spell

@@ -115,7 +115,7 @@ def test_tasks_do_not_import_each_other():
 
 
 def imports_of(path: Path, names: Collection[str]) -> set[str]:
-    """Those of the modules that a file imports anywhere, in functions too."""
+    """Those of the modules that a file imports anywhere: in functions, for types alone, too."""
     found: set[str] = set()
     for statement in source_of(path).imports:
         # a package that is asked for its files only is a folder, no module

@@ -11,7 +11,8 @@ import pytest
 
 from dialgym.tasks.multiwoz.agenda import AgendaItem
 from dialgym.tasks.multiwoz.data import World, load_world
-from dialgym.tasks.multiwoz.dialogue import MultiWOZState, Rules
+from dialgym.tasks.multiwoz.dialogue import Rules
+from dialgym.tasks.multiwoz.dialogue_state import MultiWOZState
 from dialgym.tasks.multiwoz.goal_form import parse_goal
 from dialgym.tasks.multiwoz.types import Acts, DialogueAct, MultiWOZGoal
 

@@ -1,7 +1,6 @@
 """Facts of the packages' source files; each file is parsed once a session."""
 
 import ast
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -28,7 +27,7 @@ class Import(NamedTuple):
 
 
 class Source(NamedTuple):
-    """A file. Its imports are those of functions too, but not those for types alone."""
+    """A file. Its imports are all: those within functions, and those for types alone, too."""
 
     lines: int
     docstring: str
@@ -57,7 +56,7 @@ def source_of(path: Path) -> Source:
         docstring_of(tree),
         [definition(path, node) for node in nodes if isinstance(node, Function | ast.ClassDef)],
         imported_at_import(tree.body),
-        [found for node in run_time(tree) if (found := import_of(node))],
+        [found for node in nodes if (found := import_of(node))],
         {call.attr for call in calls if isinstance(call, ast.Attribute)},
     )
 
@@ -78,14 +77,6 @@ def definition(path: Path, node: Function | ast.ClassDef) -> Definition:
 
 def is_type_checking(node: ast.AST) -> bool:
     return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
-
-
-def run_time(node: ast.AST) -> Iterator[ast.AST]:
-    """All within a node but what is for type checking."""
-    within = node.orelse if is_type_checking(node) else ast.iter_child_nodes(node)  # type: ignore
-    for part in within:
-        yield part
-        yield from run_time(part)
 
 
 def import_of(node: ast.AST) -> Import | None:

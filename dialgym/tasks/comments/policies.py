@@ -1,16 +1,13 @@
 """Scripted commenters: the logged comment, the best on the same parent, a random one."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from dialgym.io.cache import PerTask
-from dialgym.simulators import EachReplies, Speaker
+from dialgym.simulators import EachReplies
+from dialgym.tasks.comments.task import Comments
 from dialgym.tasks.comments.types import CommentsState
-
-if TYPE_CHECKING:
-    from dialgym.tasks.comments.task import Comments
 
 Generator = np.random.Generator
 
@@ -20,14 +17,14 @@ class LoggedCommentPolicy(EachReplies):
 
     oracle = True
 
-    def reply(self, task: "Comments", state: CommentsState, rng: Generator) -> str:
+    def reply(self, task: Comments, state: CommentsState, rng: Generator) -> str:
         return task.logged(state)
 
 
 class RandomComment(EachReplies):
     """Says what was commented on anything in the split; all comments are as likely."""
 
-    def reply(self, task: "Comments", state: CommentsState, rng: Generator) -> str:
+    def reply(self, task: Comments, state: CommentsState, rng: Generator) -> str:
         comments = task.corpus.comments
         return comments[int(rng.integers(len(comments)))][: task.longest]
 
@@ -40,12 +37,12 @@ class BestComment(EachReplies):
     def __init__(self) -> None:
         self._known = PerTask()
 
-    def reply(self, task: "Comments", state: CommentsState, rng: Generator) -> str:
+    def reply(self, task: Comments, state: CommentsState, rng: Generator) -> str:
         texts = self._comments(task)[task.corpus.parents[state.index]]
         (values,) = task.rewards.score([task.reply(state, text) for text in texts]).values()
         return texts[int((task.scale * values).argmax())]
 
-    def _comments(self, task: "Comments") -> Mapping[str, Sequence[str]]:
+    def _comments(self, task: Comments) -> Mapping[str, Sequence[str]]:
         """The comments on each parent."""
         if task not in self._known:
             found: dict[str, list[str]] = {}
@@ -54,10 +51,3 @@ class BestComment(EachReplies):
             self._known[task] = found
         known: Mapping[str, Sequence[str]] = self._known[task]
         return known
-
-
-POLICIES: Mapping[str, Callable[..., Speaker]] = {
-    "logged": LoggedCommentPolicy,
-    "best": BestComment,
-    "random": RandomComment,
-}

@@ -14,7 +14,6 @@ from dialgym.rewards import Components, Composite, Reply, Reward, make_rewards
 from dialgym.rewards.bayes import Judge
 from dialgym.rewards.degenerate import is_degenerate
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome
-from dialgym.tasks.comments import policies
 from dialgym.tasks.comments.corpus import UNKNOWN_LABEL, CommentCorpus, load_corpus, load_splits
 from dialgym.tasks.comments.rewards import (
     LOGGED,
@@ -34,6 +33,8 @@ LEVELS = (0.0, 1.0, 2.0)
 """Harmless, mildly toxic, severely."""
 NO_COMMENT = "no comment"
 """The component of the reward of what is no comment."""
+
+POLICIES = "dialgym.tasks.comments.policies"
 
 
 class Comments(ReplyTask):
@@ -97,7 +98,13 @@ class Comments(ReplyTask):
     }
     options = ("index",)
     tokenizer = "bpe"
-    speakers = {SYSTEM: policies.POLICIES}  # noqa: RUF012
+    speakers = {  # noqa: RUF012
+        SYSTEM: {
+            "logged": f"{POLICIES}:LoggedCommentPolicy",
+            "best": f"{POLICIES}:BestComment",
+            "random": f"{POLICIES}:RandomComment",
+        }
+    }
     hidden_fields = {SYSTEM: ("index",)}  # noqa: RUF012
 
     def __init__(

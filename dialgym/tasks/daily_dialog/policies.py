@@ -1,19 +1,16 @@
 """Scripted speakers of everyday dialogues: the reference, retrieval, a random utterance."""
 
-from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dialgym.optional import require
-from dialgym.simulators import EachReplies, Speaker
+from dialgym.simulators import EachReplies
 from dialgym.tasks.daily_dialog.corpus import DailyDialogCorpus
+from dialgym.tasks.daily_dialog.task import DailyDialog
 from dialgym.tasks.daily_dialog.types import DailyDialogState
 from dialgym.tasks.hidden import reveal
-
-if TYPE_CHECKING:
-    from dialgym.tasks.daily_dialog.task import DailyDialog
 
 Generator = np.random.Generator
 REMEMBERED = 2
@@ -25,14 +22,14 @@ class Person(EachReplies):
 
     oracle = True
 
-    def reply(self, task: "DailyDialog", state: DailyDialogState, rng: Generator) -> str:
+    def reply(self, task: DailyDialog, state: DailyDialogState, rng: Generator) -> str:
         return task.human(state)[: task.longest]
 
 
 class RandomReply(EachReplies):
     """Says what somebody said anywhere in the training split; all utterances are as likely."""
 
-    def reply(self, task: "DailyDialog", state: DailyDialogState, rng: Generator) -> str:
+    def reply(self, task: DailyDialog, state: DailyDialogState, rng: Generator) -> str:
         texts = task.training.texts
         return texts[int(rng.integers(len(texts)))][: task.longest]
 
@@ -52,7 +49,7 @@ class Retrieval(EachReplies):
             raise ValueError(f"Retrieval: nearest must be a whole number from 1; got {nearest!r}.")
         self.nearest = nearest
 
-    def reply(self, task: "DailyDialog", state: DailyDialogState, rng: Generator) -> str:
+    def reply(self, task: DailyDialog, state: DailyDialogState, rng: Generator) -> str:
         corpus = task.training
         index = _index_of(corpus)
         heard = " ".join([line.text for line in state.lines[-REMEMBERED:]])
@@ -81,11 +78,3 @@ def _index_of(corpus: DailyDialogCorpus) -> _Index:
     contexts = [" ".join(corpus.context(d, t, REMEMBERED)) for d, t in places.tolist()]
     vectorizer = text.TfidfVectorizer(sublinear_tf=True, dtype=np.float32)
     return _Index(vectorizer, vectorizer.fit_transform(contexts), places)
-
-
-PARTNERS: Mapping[str, Callable[..., Speaker]] = {"script": Person, "retrieval": Retrieval}
-POLICIES: Mapping[str, Callable[..., Speaker]] = {
-    "reference": Person,
-    "retrieval": Retrieval,
-    "random": RandomReply,
-}

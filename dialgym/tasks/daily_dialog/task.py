@@ -15,7 +15,6 @@ from dialgym.rewards.bayes import Judge
 from dialgym.rewards.judges import Intent
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome
 from dialgym.tasks.corpora import training_split
-from dialgym.tasks.daily_dialog import policies
 from dialgym.tasks.daily_dialog.corpus import (
     ActExamples,
     DailyDialogCorpus,
@@ -35,6 +34,8 @@ REWARDS = {
 }
 """RL4LMs and OpenRL have half METEOR, half intent: small models then do the act in few words."""
 STARTS = ("any", "first")
+
+POLICIES = "dialgym.tasks.daily_dialog.policies"
 
 
 class DailyDialog(ReplyTask):
@@ -95,7 +96,14 @@ class DailyDialog(ReplyTask):
     }
     options = ("index", "dialogue", "turn")
     tokenizer = "bpe"
-    speakers = {USER: policies.PARTNERS, SYSTEM: policies.POLICIES}  # noqa: RUF012
+    speakers = {  # noqa: RUF012
+        USER: {"script": f"{POLICIES}:Person", "retrieval": f"{POLICIES}:Retrieval"},
+        SYSTEM: {
+            "reference": f"{POLICIES}:Person",
+            "retrieval": f"{POLICIES}:Retrieval",
+            "random": f"{POLICIES}:RandomReply",
+        },
+    }
     hidden_fields = dict.fromkeys((SYSTEM, USER), ("dialogue", "turn"))
 
     def __init__(

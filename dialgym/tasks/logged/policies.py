@@ -1,15 +1,10 @@
 """Scripted speakers of logged dialogues: what was said there, and what was said anywhere."""
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from dialgym.simulators import EachReplies, Speaker
+from dialgym.simulators import EachReplies
+from dialgym.tasks.logged.task import Logged
 from dialgym.tasks.logged.types import LoggedState
-
-if TYPE_CHECKING:
-    from dialgym.tasks.logged.task import Logged
 
 Generator = np.random.Generator
 
@@ -19,20 +14,13 @@ class LoggedScript(EachReplies):
 
     oracle = True
 
-    def reply(self, task: "Logged", state: LoggedState, rng: Generator) -> str:
+    def reply(self, task: Logged, state: LoggedState, rng: Generator) -> str:
         return task.logged(state)
 
 
 class RandomLoggedReply(EachReplies):
     """Says what the system said anywhere in the log; all its utterances are as likely."""
 
-    def reply(self, task: "Logged", state: LoggedState, rng: Generator) -> str:
+    def reply(self, task: Logged, state: LoggedState, rng: Generator) -> str:
         said = task.corpus.said
         return task.corpus.texts[said[int(rng.integers(len(said)))]]
-
-
-PARTNERS: Mapping[str, Callable[..., Speaker]] = {"script": LoggedScript}
-POLICIES: Mapping[str, Callable[..., Speaker]] = {
-    "reference": LoggedScript,
-    "random": RandomLoggedReply,
-}

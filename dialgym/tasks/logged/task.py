@@ -11,7 +11,6 @@ from dialgym.io.tables import fingerprint
 from dialgym.language import Utterance
 from dialgym.rewards import Components, Reply, make_rewards
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome
-from dialgym.tasks.logged import policies
 from dialgym.tasks.logged.corpus import LoggedCorpus, Sizes, check_split, folder_of, load_corpus
 from dialgym.tasks.logged.types import LoggedState
 from dialgym.tasks.replies import ReplyTask, midpoint
@@ -19,6 +18,8 @@ from dialgym.tasks.replies import ReplyTask, midpoint
 REWARDS = {"f1": 1.0}
 CONTEXT = 5
 """Most utterances that rewards see before a reply."""
+
+POLICIES = "dialgym.tasks.logged.policies"
 
 
 class Logged(ReplyTask):
@@ -57,7 +58,13 @@ class Logged(ReplyTask):
 
     name = "Logged"
     options = ("dialogue",)
-    speakers = {USER: policies.PARTNERS, SYSTEM: policies.POLICIES}  # noqa: RUF012
+    speakers = {  # noqa: RUF012
+        USER: {"script": f"{POLICIES}:LoggedScript"},
+        SYSTEM: {
+            "reference": f"{POLICIES}:LoggedScript",
+            "random": f"{POLICIES}:RandomLoggedReply",
+        },
+    }
     hidden_fields = dict.fromkeys((SYSTEM, USER), ("dialogue", "turn"))
 
     def __init__(

@@ -29,7 +29,6 @@ from dialgym.tasks.multiwoz.formats import (
     values_of,
 )
 from dialgym.tasks.multiwoz.goal_model import GoalModel, parse_goal_model, suited
-from dialgym.tasks.multiwoz.goal_sets import GoalSet, goal_set
 from dialgym.tasks.multiwoz.ontology import DOMAINS
 from dialgym.tasks.multiwoz.types import MultiWOZGoal
 
@@ -75,10 +74,6 @@ class World:
     ) -> MultiWOZGoal:
         """A goal of its users, about these domains in this order if any are given; see `goals`."""
         return goals.draw_goal(self.goal_model, self.database, rng, domains)
-
-    def goal_set(self, name: str) -> GoalSet:
-        """The frozen goals of that name, ``train`` or ``test``; see `goal_sets`."""
-        return goal_set(self, name)
 
 
 def load_world(source: str | PathLike[str] | None = None) -> World:

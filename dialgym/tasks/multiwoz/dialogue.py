@@ -1,4 +1,4 @@
-"""One dialogue on acts, without any text: its state, and what each party's utterance does to it."""
+"""Rules of one dialogue on acts, without any text."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from dialgym.errors import one_of
-from dialgym.tasks.multiwoz.agenda import AgendaRules, MultiWOZUserState, leave
+from dialgym.tasks.multiwoz.agenda import AgendaRules, leave
 from dialgym.tasks.multiwoz.data import World
+from dialgym.tasks.multiwoz.dialogue_state import MultiWOZState
 from dialgym.tasks.multiwoz.evaluator import DialogueMetrics, Evaluator, Record
 from dialgym.tasks.multiwoz.fidelity import Fidelity
 from dialgym.tasks.multiwoz.reactions import hear
@@ -41,31 +42,6 @@ class Settings:
 
 
 DEFAULT = Settings()
-
-
-@dataclass(slots=True)
-class MultiWOZState:
-    """One dialogue."""
-
-    goal: MultiWOZGoal  # never changed
-    user: MultiWOZUserState  # its agenda and what it was told; kept whoever plays the user
-    belief: MultiWOZBelief  # what the system has understood, with the last acts of both
-    record: Record  # the evaluator's
-    turns: int = 0  # utterances of the system
-    user_speaks: bool = True
-    ended: bool = False
-
-    def copy(self) -> "MultiWOZState":
-        """An independent copy."""
-        return MultiWOZState(
-            self.goal,
-            self.user.copy(),
-            self.belief.copy(),
-            self.record.copy(),
-            self.turns,
-            self.user_speaks,
-            self.ended,
-        )
 
 
 class Turn(NamedTuple):

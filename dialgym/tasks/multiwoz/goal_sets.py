@@ -5,17 +5,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 import numpy as np
 
 from dialgym.errors import one_of
+from dialgym.tasks.multiwoz.data import World
 from dialgym.tasks.multiwoz.goal_form import goal_as_json
 from dialgym.tasks.multiwoz.goals import VERSION
 from dialgym.tasks.multiwoz.types import MultiWOZGoal
-
-if TYPE_CHECKING:
-    from dialgym.tasks.multiwoz.data import World
 
 SEEDS = {"train": 20_180, "test": 20_181}
 """The goal sets; goal `i` of one is drawn by the generator of ``[seed, i]``."""
@@ -44,7 +42,7 @@ class GoalSet(Sequence[MultiWOZGoal]):
         verified: whether the hash is known for this world; another's goals are its own.
     """
 
-    world: "World"
+    world: World
     name: str
     goals: tuple[MultiWOZGoal, ...]
     version: int
@@ -75,8 +73,8 @@ class GoalSet(Sequence[MultiWOZGoal]):
 
 
 @lru_cache(maxsize=16)
-def goal_set(world: "World", name: str) -> GoalSet:
-    """The goal set of that name.
+def goal_set(world: World, name: str) -> GoalSet:
+    """The frozen goals of that name, ``train`` or ``test``.
 
     Raises:
         ValueError: there is no such set; or the world is known, and the goals drawn are not those

@@ -1,9 +1,9 @@
 """Acts, masks and observations of the system and the user in act views."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -30,11 +30,9 @@ from dialgym.tasks.multiwoz.ontology import (
     act_domain,
 )
 from dialgym.tasks.multiwoz.reactions import TELLING
+from dialgym.tasks.multiwoz.task import MultiWOZ, MultiWOZDialogue
 from dialgym.tasks.multiwoz.types import ASKED, NONE, Acts, DialogueAct
 from dialgym.tasks.multiwoz.vectors import STATE_SIZE
-
-if TYPE_CHECKING:
-    from dialgym.tasks.multiwoz.task import MultiWOZ, MultiWOZDialogue
 
 Generator = np.random.Generator
 INFORM = "Inform"
@@ -57,23 +55,23 @@ class MultiWOZSystemActs(PartyActs):
     multiple = True
     policies = {"rule": policies.RuleSystemPolicy, "random": policies.RandomMultiWOZSystem}  # noqa: RUF012
 
-    def __init__(self, task: "MultiWOZ") -> None:
+    def __init__(self, task: MultiWOZ) -> None:
         self.task = task
 
-    def observe(self, state: "MultiWOZDialogue") -> np.ndarray:
+    def observe(self, state: MultiWOZDialogue) -> np.ndarray:
         return self.task.vectoriser.state(state.dialogue.belief, state.dialogue.ended)
 
-    def mask(self, state: "MultiWOZDialogue") -> np.ndarray:
+    def mask(self, state: MultiWOZDialogue) -> np.ndarray:
         if not self.task.masks:
             return np.ones(len(self.names), bool)
         return self.task.vectoriser.mask(state.dialogue.belief)
 
-    def text(self, state: "MultiWOZDialogue", action: Any, rng: Generator) -> str:
+    def text(self, state: MultiWOZDialogue, action: Any, rng: Generator) -> str:
         """The notation of the acts with their values, which any language's rules read."""
         belief = state.dialogue.belief
         return print_acts(self.task.vectoriser.lexicalise(self.numbers(action), belief, rng))
 
-    def own_reward(self, state: "MultiWOZDialogue", action: Any) -> float:
+    def own_reward(self, state: MultiWOZDialogue, action: Any) -> float:
         """-1 for each request that it leaves unanswered (Takanobu et al. 2020).
 
         The number of a booking is not counted: it takes a booking, which may be impossible.
@@ -83,7 +81,7 @@ class MultiWOZSystemActs(PartyActs):
         waiting = [(d, slot) for d, slots in requests for slot in slots if slot != "Ref"]
         return -float(sum(asked not in told for asked in waiting))
 
-    def read(self, state: "MultiWOZDialogue", text: str) -> Any:
+    def read(self, state: MultiWOZDialogue, text: str) -> Any:
         return self.nearest(system_numbers(self.task.meant(text, SYSTEM)))
 
     def numbers(self, action: Any) -> tuple[int, ...]:
@@ -106,7 +104,7 @@ class CompositeActs(MultiWOZSystemActs):
 
     multiple = False
 
-    def __init__(self, task: "MultiWOZ") -> None:
+    def __init__(self, task: MultiWOZ) -> None:
         super().__init__(task)
         self.names = composite_names()
         number = {name: i for i, name in enumerate(SYSTEM_NAMES)}
@@ -116,7 +114,7 @@ class CompositeActs(MultiWOZSystemActs):
             self._has[row, list(parts)] = 1
         self._sizes = self._has.sum(1)
 
-    def mask(self, state: "MultiWOZDialogue") -> np.ndarray:
+    def mask(self, state: MultiWOZDialogue) -> np.ndarray:
         forbidden: np.ndarray = ~super().mask(state)[: len(SYSTEM_NAMES)]
         allowed: np.ndarray = self._has @ forbidden.astype(np.float32) == 0
         return allowed
@@ -139,11 +137,6 @@ def composite_names() -> tuple[str, ...]:
     return (*SYSTEM_NAMES, *text.split())[:COMPOSITES]
 
 
-ACTS: Mapping[str, Callable[["MultiWOZ"], MultiWOZSystemActs]] = {
-    "entries": MultiWOZSystemActs,
-    "composite": CompositeActs,
-}
-"""The forms of the system's acts, by the task's setting ``acts``."""
 _MORE = [Entry(act_domain(d), INFORM, s, 0) for d in DOMAINS for s in ("Choice", NOT_BOOK)]
 _ASKABLE = [
     Entry(act_domain(domain), REQUEST, SHORT_NAMES[domain][slot], 0)
@@ -188,7 +181,7 @@ class MultiWOZUserActs(PartyActs):
         + 1
     )
 
-    def __init__(self, task: "MultiWOZ") -> None:
+    def __init__(self, task: MultiWOZ) -> None:
         self.task = task
 
     @cached_property
@@ -210,13 +203,13 @@ class MultiWOZUserActs(PartyActs):
                 vector[number] = 1
         return vector
 
-    def text(self, state: "MultiWOZDialogue", action: Any, rng: Generator) -> str:
+    def text(self, state: MultiWOZDialogue, action: Any, rng: Generator) -> str:
         return str(self.task.nlg.say(self.said(state, action), USER, rng))
 
-    def read(self, state: "MultiWOZDialogue", text: str) -> np.ndarray:
+    def read(self, state: MultiWOZDialogue, text: str) -> np.ndarray:
         return self.action(self.task.meant(text, USER))
 
-    def own_reward(self, state: "MultiWOZDialogue", action: Any) -> float:
+    def own_reward(self, state: MultiWOZDialogue, action: Any) -> float:
         """-1 for each constraint untold of a domain in which it asks (Takanobu et al. 2020)."""
         chosen = set(np.flatnonzero(action).tolist())
         asked = {USER_SAID[number].domain.lower() for number in chosen
@@ -225,7 +218,7 @@ class MultiWOZUserActs(PartyActs):
                   and item.intent == "inform" and item.slot in INFORMABLE[item.domain]]  # fmt: skip
         return -float(sum(self._number.get(item[:3]) not in chosen for item in untold))
 
-    def said(self, state: "MultiWOZDialogue", action: Any) -> Acts:
+    def said(self, state: MultiWOZDialogue, action: Any) -> Acts:
         """The acts of an action: what is on the agenda in its order, then all others."""
         chosen = dict.fromkeys(np.flatnonzero(action).tolist())
         acts: list[DialogueAct] = []
@@ -239,7 +232,7 @@ class MultiWOZUserActs(PartyActs):
             acts.append(_act(entry, self._value(state, entry)))
         return tuple(acts)
 
-    def _value(self, state: "MultiWOZDialogue", entry: Entry) -> str:
+    def _value(self, state: MultiWOZDialogue, entry: Entry) -> str:
         domain, intent, short, _ = entry
         if intent != INFORM or short in (NONE, NOT_BOOK):
             return ASKED if intent == REQUEST else NONE
@@ -248,7 +241,7 @@ class MultiWOZUserActs(PartyActs):
         slot = SLOT_NAMES[domain][short]
         return self._wanted(state, domain.lower()).get(slot, DONTCARE)
 
-    def _wanted(self, state: "MultiWOZDialogue", domain: str) -> Mapping[str, str]:
+    def _wanted(self, state: MultiWOZDialogue, domain: str) -> Mapping[str, str]:
         """Requests of the user in a domain at present, and its wishes for a booking."""
         goal, user = state.dialogue.goal.domains.get(domain), state.dialogue.user
         if goal is None:
@@ -257,7 +250,7 @@ class MultiWOZUserActs(PartyActs):
         book = goal.book if domain in user.rebooked else goal.fail_book or goal.book
         return {**info, **book}
 
-    def mask(self, state: "MultiWOZDialogue") -> np.ndarray:
+    def mask(self, state: MultiWOZDialogue) -> np.ndarray:
         """(A,) bool: what the goal has; everything where the task has no masks."""
         if not self.task.masks:
             return np.ones(len(self.names), bool)
@@ -276,7 +269,7 @@ class MultiWOZUserActs(PartyActs):
         mask[number["general", "bye", NONE]] = dialogue.turns > 0
         return mask
 
-    def observe(self, state: "MultiWOZDialogue") -> np.ndarray:
+    def observe(self, state: MultiWOZDialogue) -> np.ndarray:
         dialogue = state.dialogue
         goals, user, told = dialogue.goal.domains, dialogue.user, dialogue.belief.system_acts
         fidelity = self.task.rules.fidelity

@@ -1,19 +1,16 @@
 """Scripted speakers: agenda users, the rule system, and random ones."""
 
-from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from dialgym.simulators import EachReplies
 from dialgym.tasks.base import SYSTEM, USER
 from dialgym.tasks.multiwoz.entries import system_numbers
+from dialgym.tasks.multiwoz.task import MultiWOZ, MultiWOZDialogue
 from dialgym.tasks.multiwoz.types import Acts
-from dialgym.tasks.multiwoz.user import BEHAVIOURS, MultiWOZUser
-
-if TYPE_CHECKING:
-    from dialgym.tasks.multiwoz.task import MultiWOZ, MultiWOZDialogue
+from dialgym.tasks.multiwoz.user import MultiWOZUser
 
 Generator = np.random.Generator
 MOST_RANDOM = 3
@@ -30,15 +27,15 @@ class MultiWOZAgendaPolicy(EachReplies):
     def __init__(self, behaviour: str | None = None) -> None:
         self.behaviour = behaviour
 
-    def acts(self, task: "MultiWOZ", state: "MultiWOZDialogue", rng: Generator) -> Acts:
+    def acts(self, task: MultiWOZ, state: MultiWOZDialogue, rng: Generator) -> Acts:
         """Choose the next acts."""
         user = MultiWOZUser(task.rules.agenda, self.behaviour or task.user)
         return user.acts(state.dialogue, rng)
 
-    def reply(self, task: "MultiWOZ", state: "MultiWOZDialogue", rng: Generator) -> str:
+    def reply(self, task: MultiWOZ, state: MultiWOZDialogue, rng: Generator) -> str:
         return task.nlg.say(self.acts(task, state, rng), USER, rng)
 
-    def act(self, task: "MultiWOZ", state: "MultiWOZDialogue", rng: Generator) -> np.ndarray:
+    def act(self, task: MultiWOZ, state: MultiWOZDialogue, rng: Generator) -> np.ndarray:
         """(A,) int8: the same acts, without their values."""
         vector: np.ndarray = task.acts[USER].action(self.acts(task, state, rng))
         return vector
@@ -47,12 +44,12 @@ class MultiWOZAgendaPolicy(EachReplies):
 class RuleSystemPolicy(EachReplies):
     """The rule system. In act views and in words it says its acts without their values."""
 
-    def reply(self, task: "MultiWOZ", state: "MultiWOZDialogue", rng: Generator) -> str:
+    def reply(self, task: MultiWOZ, state: MultiWOZDialogue, rng: Generator) -> str:
         acts = task.rules.system.acts(state.dialogue.belief, rng)
         named = task.language.name_entries(system_numbers(acts))
         return task.nlg.say(acts, SYSTEM, rng) if named is None else named
 
-    def act(self, task: "MultiWOZ", state: "MultiWOZDialogue", rng: Generator) -> Any:
+    def act(self, task: MultiWOZ, state: MultiWOZDialogue, rng: Generator) -> Any:
         """The action that comes nearest to what it would say."""
         acts = task.rules.system.acts(state.dialogue.belief, rng)
         return task.acts[SYSTEM].nearest(system_numbers(acts))
@@ -61,7 +58,7 @@ class RuleSystemPolicy(EachReplies):
 class RandomMultiWOZSystem(EachReplies):
     """One to three of the acts that the masks allow, or any one action where actions are few."""
 
-    def reply(self, task: "MultiWOZ", state: "MultiWOZDialogue", rng: Generator) -> str:
+    def reply(self, task: MultiWOZ, state: MultiWOZDialogue, rng: Generator) -> str:
         acts = task.acts[SYSTEM]
         chosen = self.act(task, state, rng)
         numbers = acts.numbers(chosen)
@@ -71,7 +68,7 @@ class RandomMultiWOZSystem(EachReplies):
         said = task.vectoriser.lexicalise(numbers, state.dialogue.belief, rng)
         return task.nlg.say(said, SYSTEM, rng)
 
-    def act(self, task: "MultiWOZ", state: "MultiWOZDialogue", rng: Generator) -> Any:
+    def act(self, task: MultiWOZ, state: MultiWOZDialogue, rng: Generator) -> Any:
         acts = task.acts[SYSTEM]
         allowed = np.flatnonzero(acts.mask(state))
         if not acts.multiple:
@@ -85,11 +82,11 @@ class RandomMultiWOZSystem(EachReplies):
 class RandomUser(EachReplies):
     """One to three acts of the user; goodbye among them, so that dialogues end."""
 
-    def reply(self, task: "MultiWOZ", state: "MultiWOZDialogue", rng: Generator) -> str:
+    def reply(self, task: MultiWOZ, state: MultiWOZDialogue, rng: Generator) -> str:
         acts = task.acts[USER]
         return str(task.nlg.say(acts.said(state, self.act(task, state, rng)), USER, rng))
 
-    def act(self, task: "MultiWOZ", state: "MultiWOZDialogue", rng: Generator) -> np.ndarray:
+    def act(self, task: MultiWOZ, state: MultiWOZDialogue, rng: Generator) -> np.ndarray:
         allowed = np.flatnonzero(task.acts[USER].mask(state))
         vector = np.zeros(len(task.acts[USER].names), np.int8)
         count = 1 + int(rng.random() * MOST_RANDOM)
@@ -97,16 +94,6 @@ class RandomUser(EachReplies):
         return vector
 
 
-USERS: Mapping[str, Callable[..., Any]] = {
-    "agenda": MultiWOZAgendaPolicy,
-    **{
-        f"agenda-{name}": partial(MultiWOZAgendaPolicy, name)
-        for name in BEHAVIOURS
-        if name != "agenda"
-    },
-    "random": RandomUser,
-}
-SYSTEMS: Mapping[str, Callable[..., Any]] = {
-    "rule": RuleSystemPolicy,
-    "random": RandomMultiWOZSystem,
-}
+unfriendly_user = partial(MultiWOZAgendaPolicy, "unfriendly")
+terse_user = partial(MultiWOZAgendaPolicy, "terse")
+verbose_user = partial(MultiWOZAgendaPolicy, "verbose")

@@ -9,6 +9,7 @@ import numpy as np
 from dialgym.errors import unknown
 from dialgym.tasks.multiwoz.data import World
 from dialgym.tasks.multiwoz.goal_form import parse_goal
+from dialgym.tasks.multiwoz.goal_sets import goal_set
 from dialgym.tasks.multiwoz.ontology import DOMAINS
 from dialgym.tasks.multiwoz.types import MultiWOZGoal
 
@@ -35,7 +36,7 @@ def choose_goal(
         )
     if given is not None:
         return parse_goal(given, world.database)
-    frozen: Sequence[MultiWOZGoal] = () if goals == DRAWN else world.goal_set(goals)
+    frozen: Sequence[MultiWOZGoal] = () if goals == DRAWN else goal_set(world, goals)
     if number is not None:
         return frozen[_checked_number(number, len(frozen))]
     if domains is not None:

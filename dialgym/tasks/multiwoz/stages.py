@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from inspect import signature
 from typing import Any
 
-from dialgym.tasks.lookup import find_object
+from dialgym.io.objects import find_object
 from dialgym.tasks.multiwoz.data import World
 
 STAGES: Mapping[str, tuple[str, ...]] = {

@@ -15,17 +15,16 @@ from dialgym.language import Constraint, Utterance
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome, Task
 from dialgym.tasks.corpora import BUILT_IN
 from dialgym.tasks.hidden import hide
-from dialgym.tasks.multiwoz import policies
 from dialgym.tasks.multiwoz.corpus import MultiWOZCorpus
 from dialgym.tasks.multiwoz.data import MULTIWOZ, load_world
-from dialgym.tasks.multiwoz.dialogue import MultiWOZState, Rules, Settings, Turn
+from dialgym.tasks.multiwoz.dialogue import Rules, Settings, Turn
+from dialgym.tasks.multiwoz.dialogue_state import MultiWOZState
 from dialgym.tasks.multiwoz.formats import FILES
 from dialgym.tasks.multiwoz.languages import LANGUAGES
 from dialgym.tasks.multiwoz.languages.base import goal_acts
 from dialgym.tasks.multiwoz.languages.keywords import about_domain
 from dialgym.tasks.multiwoz.noise import NoisyChannel
 from dialgym.tasks.multiwoz.notation import read_acts
-from dialgym.tasks.multiwoz.party_acts import ACTS, MultiWOZUserActs
 from dialgym.tasks.multiwoz.rewards import COMPONENTS, REWARDS, bounds
 from dialgym.tasks.multiwoz.settings import GOALS, choose_goal
 from dialgym.tasks.multiwoz.stages import find_stage
@@ -33,6 +32,13 @@ from dialgym.tasks.multiwoz.types import Acts
 from dialgym.tasks.multiwoz.user import BEHAVIOURS
 from dialgym.tasks.multiwoz.vectors import Vectoriser
 
+ROOM = "dialgym.tasks.multiwoz"
+POLICIES = f"{ROOM}.policies"
+ACTS = {
+    "entries": f"{ROOM}.party_acts:MultiWOZSystemActs",
+    "composite": f"{ROOM}.party_acts:CompositeActs",
+}
+"""The forms of the system's acts, by the setting ``acts``."""
 METRICS = ("inform_precision", "inform_recall", "inform_f1", "book_rate", "match",
            "success_strict", "complete")  # fmt: skip
 HIDDEN_ACTS = {SYSTEM: ("goal", "user", "record"), USER: ("record",)}
@@ -124,7 +130,20 @@ class MultiWOZ(Task):
     name = "MultiWOZ"
     version = 2
     options = ("goal", "domains", "number")
-    speakers = {USER: policies.USERS, SYSTEM: policies.SYSTEMS}  # noqa: RUF012
+    speakers = {  # noqa: RUF012
+        USER: {
+            "agenda": f"{POLICIES}:MultiWOZAgendaPolicy",
+            "agenda-unfriendly": f"{POLICIES}:unfriendly_user",
+            "agenda-terse": f"{POLICIES}:terse_user",
+            "agenda-verbose": f"{POLICIES}:verbose_user",
+            "random": f"{POLICIES}:RandomUser",
+        },
+        SYSTEM: {
+            "rule": f"{POLICIES}:RuleSystemPolicy",
+            "random": f"{POLICIES}:RandomMultiWOZSystem",
+        },
+    }
+    acts: Mapping[str, Any]
     hidden_fields = {SYSTEM: ("goal", "heard_by_user"), USER: ("heard_by_system",)}  # noqa: RUF012
     how_to_play = {  # noqa: RUF012
         "system": "Help the user to find and book what it looks for: ask, recommend, book, and "
@@ -172,7 +191,7 @@ class MultiWOZ(Task):
         self.nlu = find_stage("nlu", nlu, self.world) or self.language
         self.nlg = find_stage("nlg", nlg, self.world) or self.language
         self.tokenizer = self.language.tokenizer  # type: ignore[misc]
-        self.acts: Mapping[str, Any] = {SYSTEM: ACTS[acts](self), USER: MultiWOZUserActs(self)}
+        self.act_classes = {SYSTEM: ACTS[acts], USER: f"{ROOM}.party_acts:MultiWOZUserActs"}
         self.facts = self._facts(reward)
 
     @classmethod

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,11 +17,9 @@ from dialgym.tasks.multiwoz.agenda import (
     MultiWOZUserState,
     answered,
 )
+from dialgym.tasks.multiwoz.dialogue_state import MultiWOZState
 from dialgym.tasks.multiwoz.ontology import GENERAL, SHORT_NAMES, act_domain
 from dialgym.tasks.multiwoz.types import ASKED, NONE, Acts, DialogueAct
-
-if TYPE_CHECKING:
-    from dialgym.tasks.multiwoz.dialogue import MultiWOZState
 
 
 @dataclass(frozen=True)
@@ -72,7 +69,7 @@ class MultiWOZUser:
             behaviour = BEHAVIOURS[behaviour]
         self.agenda, self.behaviour = agenda, behaviour
 
-    def acts(self, state: "MultiWOZState", rng: np.random.Generator) -> Acts:
+    def acts(self, state: MultiWOZState, rng: np.random.Generator) -> Acts:
         """Choose the next acts; leaves `state` as it is."""
         if state.turns >= self.behaviour.patience or not state.user.stack:
             return (_act(BYE),)
@@ -106,7 +103,7 @@ class MultiWOZUser:
             kept.append(item)
         return kept
 
-    def _requests(self, state: "MultiWOZState", items: list[AgendaItem]) -> list[AgendaItem]:
+    def _requests(self, state: MultiWOZState, items: list[AgendaItem]) -> list[AgendaItem]:
         """The open requests of the domain whose constraints are being said, if they can be met."""
         domain, intent, slot, _ = items[0]
         wanted, fidelity = state.goal.domains.get(domain), self.agenda.fidelity

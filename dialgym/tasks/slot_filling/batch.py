@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import compress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from dialgym.tasks.batch import BatchOutcome, Exchange, add, gather
 from dialgym.tasks.slot_filling.domain.ontology import NAME, NONE
 from dialgym.tasks.slot_filling.summary import REQUESTED, Summariser
 from dialgym.tasks.slot_filling.summary_acts import SummaryActs
+from dialgym.tasks.slot_filling.task import SlotFilling
 from dialgym.tasks.slot_filling.tracker import Evidence, FocusTracker, Layout
 from dialgym.tasks.slot_filling.types import (
     Accepted,
@@ -22,10 +23,6 @@ from dialgym.tasks.slot_filling.types import (
     TopValues,
 )
 from dialgym.tasks.slot_filling.understanding import BY_METHOD
-
-if TYPE_CHECKING:
-    from dialgym.tasks.slot_filling.task import SlotFilling
-
 
 Beliefs = Sequence[SlotFillingBelief]
 
@@ -212,7 +209,7 @@ Generators = Sequence[np.random.Generator]
 class SlotFillingBatch:
     """`size` dialogues of a system with the simulated user; see `DialogueBatch` and `ActBatch`."""
 
-    def __init__(self, task: "SlotFilling", size: int) -> None:
+    def __init__(self, task: SlotFilling, size: int) -> None:
         self.task = task
         self._states: list[SlotFillingState] = [None] * size  # type: ignore[list-item]
         self._seen = [0] * size  # utterances of the transcript that the system has been given

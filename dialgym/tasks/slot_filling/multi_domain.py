@@ -295,7 +295,7 @@ class DomainActs(PartyActs):
     """The acts of the system in one of the domains."""
 
     def __init__(self, domain: str, task: SlotFilling) -> None:
-        self.domain, self.own = domain, SlotSystemActs(task.summary_acts)
+        self.domain, self.own = domain, SlotSystemActs(task)
         self.names, self.size, self.structure = self.own.names, self.own.size, self.own.structure
 
     def observe(self, state: MultiDomainState) -> np.ndarray:

@@ -8,11 +8,10 @@ import numpy as np
 from dialgym.language.acts import NULL, Act, SlotValue, print_act
 from dialgym.tasks.acts import PartyActs, RandomActs
 from dialgym.tasks.base import USER
-from dialgym.tasks.slot_filling.domain.ontology import DONTCARE, NAME, NONE, TYPE, Ontology
-from dialgym.tasks.slot_filling.languages import SlotFillingLanguage
+from dialgym.tasks.slot_filling.domain.ontology import DONTCARE, NAME, NONE, TYPE
 from dialgym.tasks.slot_filling.policies import HandcraftedSystem, SlotAgendaPolicy
 from dialgym.tasks.slot_filling.structure import belief_structure
-from dialgym.tasks.slot_filling.summary_acts import SummaryActs
+from dialgym.tasks.slot_filling.task import SlotFilling
 from dialgym.tasks.slot_filling.types import SlotFillingState
 from dialgym.tasks.slot_filling.user import SlotFillingUserState, listen
 
@@ -32,12 +31,13 @@ class SlotSystemActs(PartyActs):
     """The system's summary acts; it observes its belief (`Summariser.vector`).
 
     Args:
-        acts: the domain's.
+        task: the rules.
     """
 
     policies = {"handcrafted": HandcraftedSystem, "random": RandomActs}  # noqa: RUF012
 
-    def __init__(self, acts: SummaryActs) -> None:
+    def __init__(self, task: SlotFilling) -> None:
+        acts = task.summary_acts
         self.acts, self.names = acts, acts.names
         self.size = acts.summariser.layout.vector_size
         self.structure = belief_structure(acts.summariser, acts.names)
@@ -84,19 +84,15 @@ class SlotUserActs(PartyActs):
       whether any row has been named; the share of the turns that are over.
 
     Args:
-        ontology: the domain's slots.
-        language: what the parties speak.
-        masks: whether rules restrict the acts to those that mean something now.
-        turns: utterances of the system in a dialogue.
+        task: the rules.
     """
 
     policies = {"agenda": SlotAgendaPolicy, "random": RandomActs}  # noqa: RUF012
 
-    def __init__(
-        self, ontology: Ontology, language: SlotFillingLanguage, masks: bool, turns: int
-    ) -> None:
-        self.ontology, self.language = ontology, language
-        self.masks, self.turns = masks, turns
+    def __init__(self, task: SlotFilling) -> None:
+        ontology = task.domain.ontology
+        self.ontology, self.language = ontology, task.language
+        self.masks, self.turns = task.masks, task.turns
         self.asked = ontology.system_requestable
         self.told = (TYPE, *self.asked, NAME)
         self.requests = tuple(slot for slot in ontology.requestable if slot != NAME)

@@ -1,9 +1,6 @@
 """Scripted speakers: the simulated user, PyDial's handcrafted system, and a random one."""
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,11 +11,8 @@ from dialgym.tasks.base import SYSTEM, USER
 from dialgym.tasks.slot_filling.domain.ontology import DONTCARE
 from dialgym.tasks.slot_filling.summary import Summariser
 from dialgym.tasks.slot_filling.summary_acts import ENOUGH, Offers
+from dialgym.tasks.slot_filling.task import SlotFilling
 from dialgym.tasks.slot_filling.types import SlotFillingBelief, SlotFillingState, Summary
-
-if TYPE_CHECKING:
-    from dialgym.tasks.slot_filling.task import SlotFilling
-
 
 Generator = np.random.Generator
 SURE, POSSIBLE, APART = 0.8, 0.3, 0.2
@@ -121,10 +115,10 @@ class Handcrafted:
 class SlotAgendaPolicy:
     """The simulated user; its next text is in the state, see `SlotFillingState.planned`."""
 
-    def reply(self, task: "SlotFilling", state: SlotFillingState, rng: Generator) -> str:
+    def reply(self, task: SlotFilling, state: SlotFillingState, rng: Generator) -> str:
         return state.planned[0]
 
-    def act(self, task: "SlotFilling", state: SlotFillingState, rng: Generator) -> int:
+    def act(self, task: SlotFilling, state: SlotFillingState, rng: Generator) -> int:
         """The index of the user's summary act that says the same."""
         return task.acts[USER].planned(state)
 
@@ -132,13 +126,13 @@ class SlotAgendaPolicy:
 class HandcraftedSystem(EachReplies):
     """PyDial's handcrafted policy; see `Handcrafted`. It heeds no masks."""
 
-    def reply(self, task: "SlotFilling", state: SlotFillingState, rng: Generator) -> str:
+    def reply(self, task: SlotFilling, state: SlotFillingState, rng: Generator) -> str:
         name, act = Handcrafted(task.summariser).choose(state.belief, state.summary, rng)
         if task.language.summaries:
             return task.summary_acts.phrases[task.summary_acts.number[name]]
         return task.language.say(act, SYSTEM, rng)
 
-    def act(self, task: "SlotFilling", state: SlotFillingState, rng: Generator) -> int:
+    def act(self, task: SlotFilling, state: SlotFillingState, rng: Generator) -> int:
         """The index of the summary act that comes nearest to what it would say."""
         name, _ = Handcrafted(task.summariser).choose(state.belief, state.summary, rng)
         return task.summary_acts.number[name]
@@ -147,7 +141,7 @@ class HandcraftedSystem(EachReplies):
 class RandomSlotSystem(EachReplies):
     """Any summary act that the masks allow."""
 
-    def reply(self, task: "SlotFilling", state: SlotFillingState, rng: Generator) -> str:
+    def reply(self, task: SlotFilling, state: SlotFillingState, rng: Generator) -> str:
         acts = task.acts[SYSTEM]
         chosen = RandomActs().act(task, state, rng)
         if task.language.summaries:
@@ -155,11 +149,6 @@ class RandomSlotSystem(EachReplies):
         return task.language.say(acts.act(state, chosen, rng), SYSTEM, rng)
 
 
-USERS: Mapping[str, Callable[..., Any]] = {
-    "agenda": SlotAgendaPolicy,
-    "random": partial(ActSpeaker, RandomActs()),
-}
-POLICIES: Mapping[str, Callable[..., Any]] = {
-    "handcrafted": HandcraftedSystem,
-    "random": RandomSlotSystem,
-}
+def random_user() -> ActSpeaker:
+    """A user who says any of its summary acts that the masks allow."""
+    return ActSpeaker(RandomActs())

@@ -11,11 +11,8 @@ from dialgym.errors import one_of, whole_number
 from dialgym.io.tables import fingerprint
 from dialgym.language import AnyText, Constraint, Utterance, WordTrie
 from dialgym.language.acts import NULL, Act, Hypotheses, SlotValue
-from dialgym.simulators import Speaker
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome, Task
-from dialgym.tasks.batch import DialogueBatch
 from dialgym.tasks.corpora import BUILT_IN
-from dialgym.tasks.slot_filling import policies
 from dialgym.tasks.slot_filling.domain.domain import domain_files, load_domain
 from dialgym.tasks.slot_filling.domain.goals import GoalGenerator, SlotFillingGoal
 from dialgym.tasks.slot_filling.error_channel import (
@@ -32,7 +29,6 @@ from dialgym.tasks.slot_filling.own_settings import (
     rewards_of,
     yaml_files,
 )
-from dialgym.tasks.slot_filling.party_acts import SlotSystemActs, SlotUserActs
 from dialgym.tasks.slot_filling.rewards import outcome, succeeded
 from dialgym.tasks.slot_filling.settings import fixed_goal, fixed_patience, setting
 from dialgym.tasks.slot_filling.summary import Summariser
@@ -45,6 +41,9 @@ DOMAIN = "Restaurants"
 GREETING = Act("hello")
 BYE = "bye"
 SYSTEM_ACTS = ("hello", "bye", "request", "confirm", "select", "inform", "reqmore", "repeat")
+
+ROOM = "dialgym.tasks.slot_filling"
+POLICIES = f"{ROOM}.policies"
 
 
 class SlotFilling(Task):
@@ -114,7 +113,19 @@ class SlotFilling(Task):
     name = "SlotFilling"
     version = 3
     options = ("constraints", "requests", "patience")
-    speakers = {USER: policies.USERS, SYSTEM: policies.POLICIES}  # noqa: RUF012
+    speakers = {  # noqa: RUF012
+        USER: {"agenda": f"{POLICIES}:SlotAgendaPolicy", "random": f"{POLICIES}:random_user"},
+        SYSTEM: {
+            "handcrafted": f"{POLICIES}:HandcraftedSystem",
+            "random": f"{POLICIES}:RandomSlotSystem",
+        },
+    }
+    acts: Mapping[str, Any]
+    act_classes = {  # noqa: RUF012
+        SYSTEM: f"{ROOM}.party_acts:SlotSystemActs",
+        USER: f"{ROOM}.party_acts:SlotUserActs",
+    }
+    batches = {SYSTEM: (f"{POLICIES}:SlotAgendaPolicy", f"{ROOM}.batch:SlotFillingBatch")}  # noqa: RUF012
     hidden_fields = {  # noqa: RUF012
         SYSTEM: ("user_state", "planned", "simulated", "told", "goal", "heard_by_user"),
         USER: ("belief", "summary", "chosen", "heard_by_system"),
@@ -166,10 +177,6 @@ class SlotFilling(Task):
         hypotheses = 1 if self.noise == "single" else HYPOTHESES
         self.language = LANGUAGES[language](self.domain, hypotheses)
         self.tokenizer = self.language.tokenizer  # type: ignore[misc]
-        self.acts: Mapping[str, Any] = {
-            SYSTEM: SlotSystemActs(self.summary_acts),
-            USER: SlotUserActs(ontology, self.language, self.masks, turns),
-        }
         self.facts = self._facts()
 
     @classmethod
@@ -369,13 +376,6 @@ class SlotFilling(Task):
 
     def _phrases(self, mask: np.ndarray) -> WordTrie:
         return WordTrie(self.summary_acts.phrases[i] for i in np.flatnonzero(mask).tolist())
-
-    def batch(self, size: int, learner: str, simulator: Speaker) -> DialogueBatch | None:
-        """Many dialogues with the simulated user; None for other ones."""
-        from dialgym.tasks.slot_filling.batch import SlotFillingBatch
-
-        simulated = learner == SYSTEM and type(simulator) is policies.SlotAgendaPolicy
-        return SlotFillingBatch(self, size) if simulated else None
 
     def words(self) -> Sequence[str]:
         return self.language.vocabulary

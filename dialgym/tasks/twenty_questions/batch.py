@@ -1,7 +1,7 @@
 """Twenty questions in batches: the rules of `task.py` over arrays."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -9,6 +9,7 @@ from dialgym.language import Constraint, Utterance
 from dialgym.tasks.base import SYSTEM, USER
 from dialgym.tasks.batch import BatchOutcome
 from dialgym.tasks.twenty_questions.belief import normalised
+from dialgym.tasks.twenty_questions.task import TwentyQuestions
 from dialgym.tasks.twenty_questions.types import (
     NO,
     NOTHING,
@@ -18,16 +19,13 @@ from dialgym.tasks.twenty_questions.types import (
     TwentyQuestionsState,
 )
 
-if TYPE_CHECKING:
-    from dialgym.tasks.twenty_questions.task import TwentyQuestions
-
 Generators = Sequence[np.random.Generator]
 
 
 class TwentyQuestionsBatch:
     """`size` dialogues with the answerer of the rules; equal to as many `TwentyQuestionsState`s."""
 
-    def __init__(self, task: "TwentyQuestions", size: int) -> None:
+    def __init__(self, task: TwentyQuestions, size: int) -> None:
         self.task = task
         self.item = np.zeros(size, np.int64)
         self.turns = np.zeros(size, np.int64)
@@ -186,7 +184,7 @@ class Dialogues(Sequence[TwentyQuestionsState]):
 
 
 def beliefs_of(
-    task: "TwentyQuestions", states: Sequence[TwentyQuestionsState]
+    task: TwentyQuestions, states: Sequence[TwentyQuestionsState]
 ) -> tuple[np.ndarray, np.ndarray]:
     """(k, K) the posteriors of the dialogues, and (k,) their turns so far."""
     if isinstance(states, Dialogues):

@@ -1,20 +1,18 @@
 """Acts of both parties of twenty questions: questions and guesses, and the three answers."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from dialgym.tasks.acts import PartyActs, RandomActs
 from dialgym.tasks.twenty_questions import policies
+from dialgym.tasks.twenty_questions.task import TwentyQuestions
 from dialgym.tasks.twenty_questions.types import (
     NOTHING,
     REPLIES,
     UNCLEAR,
     TwentyQuestionsState,
 )
-
-if TYPE_CHECKING:
-    from dialgym.tasks.twenty_questions.task import TwentyQuestions
 
 Generator = np.random.Generator
 _TELLS = 1e-9
@@ -37,7 +35,7 @@ class QuestionerActs(PartyActs):
         "random": RandomActs,
     }
 
-    def __init__(self, task: "TwentyQuestions") -> None:
+    def __init__(self, task: TwentyQuestions) -> None:
         self.task, self.names = task, task.said
         self.size = len(task.said) + 1
 
@@ -78,7 +76,7 @@ class AnswererActs(PartyActs):
     size = 6
     policies = {"answerer": policies.TableAnswerer, "random": RandomActs}  # noqa: RUF012
 
-    def __init__(self, task: "TwentyQuestions") -> None:
+    def __init__(self, task: TwentyQuestions) -> None:
         self.task = task
 
     def observe(self, state: TwentyQuestionsState) -> np.ndarray:

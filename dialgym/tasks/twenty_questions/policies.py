@@ -3,22 +3,17 @@
 All of them know only what their side has seen. Questioners speak or choose acts: see `_Chooser`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from dialgym.errors import finite_number, share
 from dialgym.io.cache import PerTask
+from dialgym.tasks.generators import by_skill
+from dialgym.tasks.twenty_questions.batch import beliefs_of
 from dialgym.tasks.twenty_questions.search import Search
-from dialgym.tasks.twenty_questions.types import (
-    NOTHING,
-    REPLIES,
-    TwentyQuestionsState,
-)
-
-if TYPE_CHECKING:
-    from dialgym.tasks.twenty_questions.task import TwentyQuestions
+from dialgym.tasks.twenty_questions.task import TwentyQuestions
+from dialgym.tasks.twenty_questions.types import NOTHING, REPLIES, TwentyQuestionsState
 
 Generator = np.random.Generator
 _SAME = 1e-9
@@ -27,10 +22,10 @@ _SAME = 1e-9
 class TableAnswerer:
     """Answers as the task's settings say: truly, or now and then wrongly or vaguely."""
 
-    def reply(self, task: "TwentyQuestions", state: TwentyQuestionsState, rng: Generator) -> str:
+    def reply(self, task: TwentyQuestions, state: TwentyQuestionsState, rng: Generator) -> str:
         return REPLIES[self.act(task, state, rng)]
 
-    def act(self, task: "TwentyQuestions", state: TwentyQuestionsState, rng: Generator) -> int:
+    def act(self, task: TwentyQuestions, state: TwentyQuestionsState, rng: Generator) -> int:
         """See `dialgym.tasks.ActPolicy`."""
         true = task.true_answer(state)
         asked = NOTHING < state.codes[-1] < task.questions  # guesses are answered truly
@@ -40,25 +35,25 @@ class TableAnswerer:
 class Truthful:
     """Answers truly, whatever the task's rates are."""
 
-    def reply(self, task: "TwentyQuestions", state: TwentyQuestionsState, rng: Generator) -> str:
+    def reply(self, task: TwentyQuestions, state: TwentyQuestionsState, rng: Generator) -> str:
         return REPLIES[task.true_answer(state)]
 
 
 class _Chooser:
     """A questioner that chooses among the codes of questions and guesses."""
 
-    def act(self, task: "TwentyQuestions", state: TwentyQuestionsState, rng: Generator) -> int:
+    def act(self, task: TwentyQuestions, state: TwentyQuestionsState, rng: Generator) -> int:
         """See `dialgym.tasks.ActPolicy`."""
         raise NotImplementedError
 
-    def reply(self, task: "TwentyQuestions", state: TwentyQuestionsState, rng: Generator) -> str:
+    def reply(self, task: TwentyQuestions, state: TwentyQuestionsState, rng: Generator) -> str:
         return task.said[self.act(task, state, rng)]
 
 
 class RandomQuestioner(_Chooser):
     """Any question or guess, all equally likely."""
 
-    def act(self, task: "TwentyQuestions", state: TwentyQuestionsState, rng: Generator) -> int:
+    def act(self, task: TwentyQuestions, state: TwentyQuestionsState, rng: Generator) -> int:
         return int(rng.integers(len(task.said)))
 
 
@@ -69,18 +64,16 @@ class GreedyQuestioner(_Chooser):
     what is likeliest.
     """
 
-    def act(self, task: "TwentyQuestions", state: TwentyQuestionsState, rng: Generator) -> int:
+    def act(self, task: TwentyQuestions, state: TwentyQuestionsState, rng: Generator) -> int:
         return best_code(task, task.posterior(state), state.turns, rng)
 
     def reply_many(
         self,
-        task: "TwentyQuestions",
+        task: TwentyQuestions,
         states: Sequence[TwentyQuestionsState],
         rngs: Sequence[Generator],
     ) -> Sequence[str]:
         """See `dialgym.simulators.BatchSpeaker`."""
-        from dialgym.tasks.twenty_questions.batch import beliefs_of
-
         beliefs, turns = beliefs_of(task, states)
         gains = task.beliefs.gains(beliefs)
         codes = [
@@ -89,13 +82,13 @@ class GreedyQuestioner(_Chooser):
         return [task.said[code] for code in codes]
 
 
-def best_code(task: "TwentyQuestions", belief: np.ndarray, turns: int, rng: Generator) -> int:
+def best_code(task: TwentyQuestions, belief: np.ndarray, turns: int, rng: Generator) -> int:
     """Question of `GreedyQuestioner` after `turns` utterances, believing in `belief` (K,)."""
     return _best(task, belief, task.beliefs.gains(belief), turns, rng)
 
 
 def _best(
-    task: "TwentyQuestions", belief: np.ndarray, gains: np.ndarray, turns: int, rng: Generator
+    task: TwentyQuestions, belief: np.ndarray, gains: np.ndarray, turns: int, rng: Generator
 ) -> int:
     if turns >= task.turns - 1 or gains.max() < _SAME:
         return task.questions + _draw(belief >= belief.max() - _SAME, rng)
@@ -124,11 +117,11 @@ class OptimalQuestioner(_Chooser):
         self.sets = sets
         self._searches = PerTask()
 
-    def act(self, task: "TwentyQuestions", state: TwentyQuestionsState, rng: Generator) -> int:
+    def act(self, task: TwentyQuestions, state: TwentyQuestionsState, rng: Generator) -> int:
         left = np.flatnonzero(task.posterior(state))
         return self.search(task).best(left.tolist(), task.turns - state.turns)
 
-    def search(self, task: "TwentyQuestions") -> Search:
+    def search(self, task: TwentyQuestions) -> Search:
         """The search of a task, with what it has found before.
 
         Raises:
@@ -166,7 +159,7 @@ class HumanLikeQuestioner(_Chooser):
             share("early of human-like", early),
         )
 
-    def act(self, task: "TwentyQuestions", state: TwentyQuestionsState, rng: Generator) -> int:
+    def act(self, task: TwentyQuestions, state: TwentyQuestionsState, rng: Generator) -> int:
         belief = task.posterior(state)
         last = state.turns == task.turns - 1
         if last or belief.max() >= self.sure or rng.random() < self.early:
@@ -175,7 +168,7 @@ class HumanLikeQuestioner(_Chooser):
         weights = np.exp((gains - gains.max()) / self.temperature)
         return int(rng.choice(task.questions, p=weights / weights.sum()))
 
-    def reply(self, task: "TwentyQuestions", state: TwentyQuestionsState, rng: Generator) -> str:
+    def reply(self, task: TwentyQuestions, state: TwentyQuestionsState, rng: Generator) -> str:
         code = self.act(task, state, rng)
         if code >= task.questions:
             names = task.table.names[code - task.questions]
@@ -191,23 +184,17 @@ class QuestionMixture(_Chooser):
         self.smart = share("smart of random-mixture", smart)
         self.parts = RandomQuestioner(), GreedyQuestioner()
 
-    def act(self, task: "TwentyQuestions", state: TwentyQuestionsState, rng: Generator) -> int:
+    def act(self, task: TwentyQuestions, state: TwentyQuestionsState, rng: Generator) -> int:
         return self.parts[int(rng.random() < self.smart)].act(task, state, rng)
 
 
 class GuessingQuestioner(_Chooser):
     """Guesses only, what may still be it: the questioner that never asks."""
 
-    def act(self, task: "TwentyQuestions", state: TwentyQuestionsState, rng: Generator) -> int:
+    def act(self, task: TwentyQuestions, state: TwentyQuestionsState, rng: Generator) -> int:
         return task.questions + int(rng.choice(task.things, p=task.posterior(state)))
 
 
-ANSWERERS: Mapping[str, Callable[..., Any]] = {"answerer": TableAnswerer, "truthful": Truthful}
-POLICIES: Mapping[str, Callable[..., Any]] = {
-    "random": RandomQuestioner,
-    "greedy": GreedyQuestioner,
-    "optimal": OptimalQuestioner,
-    "human-like": HumanLikeQuestioner,
-    "random-mixture": QuestionMixture,
-    "guesser": GuessingQuestioner,
-}
+graded, branching = by_skill(
+    GreedyQuestioner, HumanLikeQuestioner, RandomQuestioner, QuestionMixture
+)

@@ -12,15 +12,9 @@ from dialgym.io.tables import fingerprint, locate
 from dialgym.language import AnyText, Constraint, Utterance, WordTrie
 from dialgym.language.text import CHARSET
 from dialgym.rewards import Cost
-from dialgym.simulators import Speaker
-from dialgym.tasks.acts import PartyActs
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome, Task
-from dialgym.tasks.batch import DialogueBatch
-from dialgym.tasks.generators import by_skill
 from dialgym.tasks.posterior import entropy
-from dialgym.tasks.twenty_questions import policies
 from dialgym.tasks.twenty_questions.belief import Beliefs, normalised
-from dialgym.tasks.twenty_questions.party_acts import AnswererActs, QuestionerActs
 from dialgym.tasks.twenty_questions.table import ARTICLES, BUILT_IN, load_table, normal
 from dialgym.tasks.twenty_questions.types import (
     NO,
@@ -32,6 +26,8 @@ from dialgym.tasks.twenty_questions.types import (
 )
 from dialgym.tasks.twenty_questions.understanding import Understanding, read_answer
 
+ROOM = "dialgym.tasks.twenty_questions"
+POLICIES = f"{ROOM}.policies"
 STYLES = {"yes": "bold green", "no": "bold red", "I can't tell": "bright_black"}
 
 
@@ -97,14 +93,30 @@ class TwentyQuestions(Task):
     }
     options = ("item",)
     tokenizer = "word"
-    speakers = {USER: policies.ANSWERERS, SYSTEM: policies.POLICIES}  # noqa: RUF012
+    speakers = {  # noqa: RUF012
+        USER: {
+            "answerer": f"{POLICIES}:TableAnswerer",
+            "truthful": f"{POLICIES}:Truthful",
+        },
+        SYSTEM: {
+            "random": f"{POLICIES}:RandomQuestioner",
+            "greedy": f"{POLICIES}:GreedyQuestioner",
+            "optimal": f"{POLICIES}:OptimalQuestioner",
+            "human-like": f"{POLICIES}:HumanLikeQuestioner",
+            "random-mixture": f"{POLICIES}:QuestionMixture",
+            "guesser": f"{POLICIES}:GuessingQuestioner",
+        },
+    }
+    generators = {  # noqa: RUF012
+        "graded": f"{POLICIES}:graded",
+        "branching": f"{POLICIES}:branching",
+    }
+    act_classes = {  # noqa: RUF012
+        SYSTEM: f"{ROOM}.party_acts:QuestionerActs",
+        USER: f"{ROOM}.party_acts:AnswererActs",
+    }
+    batches = {SYSTEM: (f"{POLICIES}:TableAnswerer", f"{ROOM}.batch:TwentyQuestionsBatch")}  # noqa: RUF012
     hidden_fields = {SYSTEM: ("item", "opening")}  # noqa: RUF012
-    generators = by_skill(
-        policies.GreedyQuestioner,
-        policies.HumanLikeQuestioner,
-        policies.RandomQuestioner,
-        policies.QuestionMixture,
-    )
 
     def __init__(
         self,
@@ -130,10 +142,6 @@ class TwentyQuestions(Task):
         self.cost = Cost("question")
         self._asked = Outcome.of({SYSTEM: self.cost.charge(), USER: self.cost.charge()})
         self.facts = self._facts(whole_number("longest", longest, self.name))
-        self.acts: Mapping[str, PartyActs] = {
-            SYSTEM: QuestionerActs(self),
-            USER: AnswererActs(self),
-        }
 
     @classmethod
     def surroundings(cls, settings: Mapping[str, Any]) -> Hashable:
@@ -279,12 +287,6 @@ class TwentyQuestions(Task):
         if party == USER:
             return _REPLIES
         return self.lexicon if self.mask == "questions" else AnyText()
-
-    def batch(self, size: int, learner: str, simulator: Speaker) -> DialogueBatch | None:
-        from dialgym.tasks.twenty_questions.batch import TwentyQuestionsBatch
-
-        default = learner == SYSTEM and type(simulator) is policies.TableAnswerer
-        return TwentyQuestionsBatch(self, size) if default else None
 
     def styled(self, utterance: Utterance) -> Sequence[tuple[str, str]]:
         return [(utterance.text, STYLES.get(utterance.text, ""))]

@@ -1,20 +1,17 @@
 """Answerers by rules, models or a server."""
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from dialgym.errors import unknown, with_settings
+from dialgym.io.objects import find_object
 from dialgym.simulators import EachReplies, Speaker
-from dialgym.tasks.lookup import find_object
 from dialgym.tasks.visual_dialogue.answers import UNCLEAR
 from dialgym.tasks.visual_dialogue.pool import ROOM, Pool, scene_book
 from dialgym.tasks.visual_dialogue.types import VisualState
 from dialgym.tasks.visual_dialogue.understanding import parse
-
-if TYPE_CHECKING:
-    from dialgym.tasks.visual_dialogue.task import VisualDialogue
 
 Generator = np.random.Generator
 
@@ -40,7 +37,7 @@ class RuleAnswerer(EachReplies):
     def __init__(self, pool: Pool) -> None:
         self.book = scene_book(pool, "answerer 'rules'", "'retrieval' or 'remote:URL'")
 
-    def reply(self, task: "VisualDialogue", state: VisualState, rng: Generator) -> str:
+    def reply(self, task: Any, state: VisualState, rng: Generator) -> str:
         """See `dialgym.simulators.Speaker`."""
         question = parse(state.asked or "")
         if question is None:
@@ -76,20 +73,3 @@ def make_answerer(spec: Any, pool: Pool) -> Speaker:
         make, f"answerer {name!r} of VisualDialogue", {"pool": pool, **settings}
     )
     return made
-
-
-class SceneAnswerer:
-    """The answerer that the task's setting names."""
-
-    def reply(self, task: "VisualDialogue", state: VisualState, rng: Generator) -> str:
-        """See `dialgym.simulators.Speaker`; what is too long is cut."""
-        return task.answerer.reply(task, state, rng)[: task.facts.longest["user"]]
-
-    def reply_many(
-        self, task: "VisualDialogue", states: Sequence[VisualState], rngs: Sequence[Generator]
-    ) -> list[str]:
-        """See `dialgym.simulators.BatchSpeaker`."""
-        many = getattr(task.answerer, "reply_many", None)
-        if many is None:
-            return [self.reply(task, state, rng) for state, rng in zip(states, rngs)]
-        return [text[: task.facts.longest["user"]] for text in many(task, states, rngs)]

@@ -1,7 +1,7 @@
 """Visual dialogues in batches: one call of the answerer and one of the guesser for all."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -9,10 +9,8 @@ from dialgym.language import Constraint, Utterance
 from dialgym.simulators import Speaker, ask_all
 from dialgym.tasks.base import Outcome
 from dialgym.tasks.batch import BatchOutcome, Exchange, gather
+from dialgym.tasks.visual_dialogue.task import VisualDialogue
 from dialgym.tasks.visual_dialogue.types import QUESTIONER, VisualState
-
-if TYPE_CHECKING:
-    from dialgym.tasks.visual_dialogue.task import VisualDialogue
 
 Generators = Sequence[np.random.Generator]
 
@@ -20,7 +18,7 @@ Generators = Sequence[np.random.Generator]
 class VisualBatch:
     """`size` dialogues of the questioner, equal to as many `VisualState`s."""
 
-    def __init__(self, task: "VisualDialogue", size: int, answerer: Speaker) -> None:
+    def __init__(self, task: VisualDialogue, size: int, answerer: Speaker) -> None:
         self.task, self.answerer = task, answerer
         self._states: list[Any] = [None] * size
         self._turns = np.zeros(size, np.int64)

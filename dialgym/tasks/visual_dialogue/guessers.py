@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from dialgym.errors import unknown
-from dialgym.tasks.lookup import find_object
+from dialgym.io.objects import find_object
 from dialgym.tasks.visual_dialogue.pool import ROOM, Pool
 
 

@@ -1,25 +1,24 @@
-"""Scripted questioners of visual dialogues: at random, by information, as people might.
+"""Scripted speakers of visual dialogues: the answerer, and questioners of graded skill.
 
-All of them know only what the questioner has heard, and the rules of the game; but for `people`,
-who ask what was asked about that very image of VisDial.
+Questioners know only what they have heard, and the rules of the game; but for `people`, who ask
+what was asked about that very image of VisDial.
 """
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from dialgym.errors import finite_number, one_of, share
 from dialgym.io.cache import PerTask
-from dialgym.simulators import EachReplies, Speaker
+from dialgym.simulators import EachReplies
+from dialgym.tasks.generators import by_skill
 from dialgym.tasks.visual_dialogue.answers import AnswerBook
 from dialgym.tasks.visual_dialogue.pool import SceneBook
 from dialgym.tasks.visual_dialogue.questions import Question, all_questions, text
 from dialgym.tasks.visual_dialogue.retrieval import RetrievalQuestioner
+from dialgym.tasks.visual_dialogue.task import VisualDialogue
 from dialgym.tasks.visual_dialogue.types import STOP, VisualState
-
-if TYPE_CHECKING:
-    from dialgym.tasks.visual_dialogue.task import VisualDialogue
 
 Generator = np.random.Generator
 SURE = 0.9
@@ -29,10 +28,27 @@ STOPS = 0.1
 """How often those stop who do not think, where they may."""
 
 
+class SceneAnswerer:
+    """The answerer that the task's setting names."""
+
+    def reply(self, task: VisualDialogue, state: VisualState, rng: Generator) -> str:
+        """See `dialgym.simulators.Speaker`; what is too long is cut."""
+        return task.answerer.reply(task, state, rng)[: task.facts.longest["user"]]
+
+    def reply_many(
+        self, task: VisualDialogue, states: Sequence[VisualState], rngs: Sequence[Generator]
+    ) -> list[str]:
+        """See `dialgym.simulators.BatchSpeaker`."""
+        many = getattr(task.answerer, "reply_many", None)
+        if many is None:
+            return [self.reply(task, state, rng) for state, rng in zip(states, rngs)]
+        return [text[: task.facts.longest["user"]] for text in many(task, states, rngs)]
+
+
 class RandomSceneQuestioner(EachReplies):
     """Any question of the pool; all are as likely."""
 
-    def reply(self, task: "VisualDialogue", state: VisualState, rng: Generator) -> str:
+    def reply(self, task: VisualDialogue, state: VisualState, rng: Generator) -> str:
         questions = task.pool.questions
         if not questions:
             raise ValueError(
@@ -62,13 +78,13 @@ class GreedySceneQuestioner(EachReplies):
         self.kinds, self.found = kinds, finite_number("found of Greedy", found)
         self._banks, self._first = PerTask(), PerTask()
 
-    def reply(self, task: "VisualDialogue", state: VisualState, rng: Generator) -> str:
+    def reply(self, task: VisualDialogue, state: VisualState, rng: Generator) -> str:
         if _may_stop(task) and task.by_answers(state).max() > SURE:
             return STOP
         best = self._best(task, state)
         return task.pool.questions[int(best[rng.integers(len(best))])]
 
-    def _best(self, task: "VisualDialogue", state: VisualState) -> np.ndarray:
+    def _best(self, task: VisualDialogue, state: VisualState) -> np.ndarray:
         """The places of the best questions; remembered for each caption at the beginning."""
         if state.history:
             return self._search(task, state)
@@ -78,7 +94,7 @@ class GreedySceneQuestioner(EachReplies):
             known[caption] = self._search(task, state)
         return known[caption]
 
-    def _search(self, task: "VisualDialogue", state: VisualState) -> np.ndarray:
+    def _search(self, task: VisualDialogue, state: VisualState) -> np.ndarray:
         if task not in self._banks:
             bank = Bank.of(_book(task, "greedy").answers)
             self._banks[task] = bank, np.array([task.scoring.counts(said) for said in bank.texts])
@@ -189,7 +205,7 @@ class HumanLikeSceneQuestioner(EachReplies):
         self._places = {text(q): i for i, q in enumerate(self._questions)}
         self._topics = np.array([_topics(question) for question in self._questions])  # (Q, 2)
 
-    def reply(self, task: "VisualDialogue", state: VisualState, rng: Generator) -> str:
+    def reply(self, task: VisualDialogue, state: VisualState, rng: Generator) -> str:
         book = _book(task, "human-like")
         if _may_stop(task) and state.history and rng.random() < STOPS:
             return STOP
@@ -211,7 +227,7 @@ class SceneMixture(EachReplies):
         self.smart = share("smart of random-mixture", smart)
         self.parts = RandomSceneQuestioner(), GreedySceneQuestioner()
 
-    def reply(self, task: "VisualDialogue", state: VisualState, rng: Generator) -> str:
+    def reply(self, task: VisualDialogue, state: VisualState, rng: Generator) -> str:
         return self.parts[int(rng.random() < self.smart)].reply(task, state, rng)
 
 
@@ -231,11 +247,11 @@ def _topics(question: Question) -> tuple[str, str]:
     return first.category or first.colour or "", (second and second.category) or ""
 
 
-def _may_stop(task: "VisualDialogue") -> bool:
+def _may_stop(task: VisualDialogue) -> bool:
     return task.scoring.mode == "agent_stops"
 
 
-def _book(task: "VisualDialogue", policy: str) -> SceneBook:
+def _book(task: VisualDialogue, policy: str) -> SceneBook:
     """The generated scenes of a task; a ValueError where it has none."""
     if isinstance(task.pool, SceneBook):
         return task.pool
@@ -245,30 +261,26 @@ def _book(task: "VisualDialogue", policy: str) -> SceneBook:
     )
 
 
-def _open() -> GreedySceneQuestioner:
+def greedy_open() -> GreedySceneQuestioner:
+    """The best question that is not answered by yes or no."""
     return GreedySceneQuestioner("open")
 
 
-def _yes_no() -> GreedySceneQuestioner:
+def greedy_yes_no() -> GreedySceneQuestioner:
+    """The best question that is answered by yes or no."""
     return GreedySceneQuestioner("yes-no")
 
 
-def _find() -> GreedySceneQuestioner:
+def greedy_find() -> GreedySceneQuestioner:
+    """The best question where it is worth ten bits that the scene is found."""
     return GreedySceneQuestioner(found=10.0)
 
 
-def _people() -> RetrievalQuestioner:
+def people() -> RetrievalQuestioner:
+    """The questions that people have asked about that very image."""
     return RetrievalQuestioner(own=True)
 
 
-POLICIES: Mapping[str, Callable[..., Speaker]] = {
-    "greedy": GreedySceneQuestioner,
-    "greedy-open": _open,
-    "greedy-yes-no": _yes_no,
-    "greedy-find": _find,
-    "human-like": HumanLikeSceneQuestioner,
-    "people": _people,
-    "random": RandomSceneQuestioner,
-    "random-mixture": SceneMixture,
-    "retrieval": RetrievalQuestioner,
-}
+graded, branching = by_skill(
+    GreedySceneQuestioner, HumanLikeSceneQuestioner, RandomSceneQuestioner, SceneMixture
+)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dialgym.errors import finite_number, one_of, unknown, whole_number, with_settings
-from dialgym.tasks.lookup import find_object
+from dialgym.io.objects import find_object
 from dialgym.tasks.visual_dialogue import scenes as generated
 from dialgym.tasks.visual_dialogue.answers import AnswerBook
 from dialgym.tasks.visual_dialogue.captions import captions, described

@@ -8,24 +8,24 @@ from typing import Any
 import numpy as np
 
 from dialgym.errors import one_of, whole_number
+from dialgym.io.objects import load
 from dialgym.io.tables import fingerprint, locate
 from dialgym.language import AnyText, Constraint, Utterance, WordTrie
 from dialgym.language.text import CHARSET
 from dialgym.simulators import Speaker
 from dialgym.tasks.base import Facts, Features, Outcome, Task
 from dialgym.tasks.batch import DialogueBatch
-from dialgym.tasks.generators import by_skill
 from dialgym.tasks.hidden import reveal
-from dialgym.tasks.visual_dialogue import policies
-from dialgym.tasks.visual_dialogue.answerer import SceneAnswerer, make_answerer
+from dialgym.tasks.visual_dialogue.answerer import make_answerer
 from dialgym.tasks.visual_dialogue.exact import ExactGuesser
 from dialgym.tasks.visual_dialogue.guessers import Held, make_guesser
-from dialgym.tasks.visual_dialogue.pool import make_pool
+from dialgym.tasks.visual_dialogue.pool import ROOM, make_pool
 from dialgym.tasks.visual_dialogue.scoring import Cutoff, Scoring, is_hard
 from dialgym.tasks.visual_dialogue.types import ANSWERER, QUESTIONER, STOP, VisualState
 from dialgym.tasks.visual_dialogue.visdial import PATTERNS
 
 FOUND, HALF_WAY = Cutoff(1.0, 1.0), Cutoff(1.0, 0.5)
+POLICIES = f"{ROOM}.policies"
 METRICS = ("percentile", "yes/no answers")
 
 
@@ -98,14 +98,25 @@ class VisualDialogue(Task):
         "user": "Answer questions about the picture that you alone are told about.",
     }
     options = ("image",)
-    speakers = {ANSWERER: {"answerer": SceneAnswerer}, QUESTIONER: policies.POLICIES}  # noqa: RUF012
+    speakers = {  # noqa: RUF012
+        ANSWERER: {"answerer": f"{POLICIES}:SceneAnswerer"},
+        QUESTIONER: {
+            "greedy": f"{POLICIES}:GreedySceneQuestioner",
+            "greedy-open": f"{POLICIES}:greedy_open",
+            "greedy-yes-no": f"{POLICIES}:greedy_yes_no",
+            "greedy-find": f"{POLICIES}:greedy_find",
+            "human-like": f"{POLICIES}:HumanLikeSceneQuestioner",
+            "people": f"{POLICIES}:people",
+            "random": f"{POLICIES}:RandomSceneQuestioner",
+            "random-mixture": f"{POLICIES}:SceneMixture",
+            "retrieval": f"{ROOM}.retrieval:RetrievalQuestioner",
+        },
+    }
+    generators = {  # noqa: RUF012
+        "graded": f"{POLICIES}:graded",
+        "branching": f"{POLICIES}:branching",
+    }
     hidden_fields = {QUESTIONER: ("image", "private", "percentiles")}  # noqa: RUF012
-    generators = by_skill(
-        policies.GreedySceneQuestioner,
-        policies.HumanLikeSceneQuestioner,
-        policies.RandomSceneQuestioner,
-        policies.SceneMixture,
-    )
 
     def __init__(
         self,
@@ -316,9 +327,11 @@ class VisualDialogue(Task):
         return other
 
     def batch(self, size: int, learner: str, simulator: Speaker) -> DialogueBatch | None:
-        from dialgym.tasks.visual_dialogue.batch import VisualBatch
-
-        return VisualBatch(self, size, simulator) if learner == QUESTIONER else None
+        if learner != QUESTIONER:
+            return None
+        form = load(f"{ROOM}.batch:VisualBatch")
+        batch: DialogueBatch = form(self, size, simulator)
+        return batch
 
     def picture(self, state: VisualState) -> np.ndarray | None:
         from dialgym.tasks.visual_dialogue.sheet import draw_dialogue

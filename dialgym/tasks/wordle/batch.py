@@ -1,7 +1,7 @@
 """Wordle in batches: the rules of `task.py` as table look-ups."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -9,10 +9,8 @@ from dialgym.language import Constraint, Utterance
 from dialgym.tasks.base import SYSTEM, USER
 from dialgym.tasks.batch import BatchOutcome
 from dialgym.tasks.wordle.patterns import LENGTH, REPLIES, SOLVED, colour
+from dialgym.tasks.wordle.task import Wordle
 from dialgym.tasks.wordle.types import INVALID, WordleState
-
-if TYPE_CHECKING:
-    from dialgym.tasks.wordle.task import Wordle
 
 _PLACE = 26 ** np.arange(LENGTH - 1, -1, -1)
 _ANSWERS = np.array([*REPLIES, "invalid"])  # indexed by pattern; INVALID = -1 is the last
@@ -21,7 +19,7 @@ _ANSWERS = np.array([*REPLIES, "invalid"])  # indexed by pattern; INVALID = -1 i
 class WordleBatch:
     """`size` honest games with fixed secrets; equal to as many `WordleState`s, game by game."""
 
-    def __init__(self, task: "Wordle", size: int) -> None:
+    def __init__(self, task: Wordle, size: int) -> None:
         self.task = task
         self.secret = np.zeros(size, np.int64)
         self.turns = np.zeros(size, np.int64)

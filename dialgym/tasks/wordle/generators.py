@@ -1,15 +1,14 @@
 """Sets of games for offline RL: branches of an expert's games after ILQL's, and games of people.
 
-`-p` and `policy_kwargs` set the arguments of `GENERATORS`. In ILQL a branch was meant to go on from
+`-p` and `policy_kwargs` set the arguments of a generator. In ILQL a branch was meant to go on from
 a state of the expert's game, but began a new game instead, since the state was never loaded; here
 it does go on.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,9 +17,7 @@ from dialgym.io.tables import read_rows
 from dialgym.tasks.generators import Branch, ScriptedDialogue, Tree
 from dialgym.tasks.wordle.patterns import LENGTH, PATTERNS, SOLVED
 from dialgym.tasks.wordle.policies import Expert, Repeat, WordMixture, Wrong
-
-if TYPE_CHECKING:
-    from dialgym.tasks.wordle.task import Wordle
+from dialgym.tasks.wordle.task import Wordle
 
 COLOURS = {"⬛": 0, "⬜": 0, "🟨": 1, "🟦": 1, "🟩": 2, "🟧": 2}
 """Squares and their digits; blue and orange are those of the high-contrast mode."""
@@ -78,7 +75,7 @@ class HumanGames:
         self.games = read_tweets(tweets, column)
         self._fitting = PerTask()
 
-    def script(self, task: "Wordle", rng: np.random.Generator) -> ScriptedDialogue:
+    def script(self, task: Wordle, rng: np.random.Generator) -> ScriptedDialogue:
         """One game.
 
         Raises:
@@ -91,7 +88,7 @@ class HumanGames:
         texts = [task.guesses[int(rng.choice(fits))] for fits in words]
         return ScriptedDialogue({"word": task.answers[secret]}, texts)
 
-    def _fit(self, task: "Wordle") -> tuple[np.ndarray, np.ndarray]:
+    def _fit(self, task: Wordle) -> tuple[np.ndarray, np.ndarray]:
         """Which pattern some word gives for which answer (243, A), and which games fit (n,)."""
         if task not in self._fitting:
             self._check(task)
@@ -107,7 +104,7 @@ class HumanGames:
         found: tuple[np.ndarray, np.ndarray] = self._fitting[task]
         return found
 
-    def _check(self, task: "Wordle") -> None:
+    def _check(self, task: Wordle) -> None:
         if task.secret_mode != "fixed" or task.host != "honest" or task.turns != TURNS:
             raise ValueError(
                 "human games: expected a Wordle with secret='fixed', host='honest' and turns=6; "
@@ -163,10 +160,3 @@ def _column(path: Path, column: str) -> Iterator[str]:
                 "Give the name as column=."
             )
         yield row[column] or ""
-
-
-GENERATORS: Mapping[str, Callable[..., Any]] = {
-    "branching": branching,
-    "adversarial": adversarial,
-    "human": HumanGames,
-}

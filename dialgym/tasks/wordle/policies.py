@@ -4,19 +4,17 @@ All of them know only what their side has seen. The set of policies is that of I
 `src/wordle/policy.py`; "information" is the expected entropy gained, log N - E[log n_next].
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from dialgym.errors import share
 from dialgym.io.cache import PerTask
 from dialgym.simulators import Speaker
+from dialgym.tasks.wordle.batch import Games
 from dialgym.tasks.wordle.patterns import PATTERNS
+from dialgym.tasks.wordle.task import Wordle
 from dialgym.tasks.wordle.types import WordleState
-
-if TYPE_CHECKING:
-    from dialgym.tasks.wordle.task import Wordle
 
 Generator = np.random.Generator
 
@@ -30,18 +28,18 @@ OPENERS = (
 class Host:
     """Chooses the word that was drawn at reset."""
 
-    def reply(self, task: "Wordle", state: WordleState, rng: Generator) -> str:
+    def reply(self, task: Wordle, state: WordleState, rng: Generator) -> str:
         return task.answers[state.secret]
 
 
 class RandomWord:
     """Any legal guess, uniformly."""
 
-    def reply(self, task: "Wordle", state: WordleState, rng: Generator) -> str:
+    def reply(self, task: Wordle, state: WordleState, rng: Generator) -> str:
         return task.guesses[int(rng.integers(len(task.guesses)))]
 
     def reply_many(
-        self, task: "Wordle", states: Sequence[WordleState], rngs: Sequence[Generator]
+        self, task: Wordle, states: Sequence[WordleState], rngs: Sequence[Generator]
     ) -> Sequence[str]:
         """See `dialgym.simulators.BatchSpeaker`."""
         count = len(task.guesses)
@@ -51,7 +49,7 @@ class RandomWord:
 class StartWords:
     """A random good opener that is still possible, else a random possible word."""
 
-    def reply(self, task: "Wordle", state: WordleState, rng: Generator) -> str:
+    def reply(self, task: Wordle, state: WordleState, rng: Generator) -> str:
         possible = task.candidates(state)
         openers = np.array([task.answer_index.get(word, -1) for word in OPENERS])
         openers = openers[np.isin(openers, possible)]
@@ -74,11 +72,11 @@ class OptimalWordle:
         self.guesses = guesses
         self._best = PerTask()
 
-    def reply(self, task: "Wordle", state: WordleState, rng: Generator) -> str:
+    def reply(self, task: Wordle, state: WordleState, rng: Generator) -> str:
         best = self.best_rows(task, task.candidates(state))
         return task.guesses[int(best[rng.integers(len(best))])]
 
-    def best_rows(self, task: "Wordle", candidates: np.ndarray) -> np.ndarray:
+    def best_rows(self, task: Wordle, candidates: np.ndarray) -> np.ndarray:
         """Rows of the table of the best guesses, remembered for each set of candidates."""
         known: dict[bytes, np.ndarray] = self._best.setdefault(task, {})
         key = candidates.tobytes()
@@ -86,7 +84,7 @@ class OptimalWordle:
             known[key] = self._search(task, candidates)
         return known[key]
 
-    def _search(self, task: "Wordle", candidates: np.ndarray) -> np.ndarray:
+    def _search(self, task: Wordle, candidates: np.ndarray) -> np.ndarray:
         possible = task.answer_rows[candidates]
         if self.guesses == "consistent" or len(candidates) <= 2:
             return possible[_ties(information(task.table, possible, candidates))]
@@ -102,7 +100,7 @@ class Expert:
     def __init__(self) -> None:
         self.opening, self.rest = StartWords(), OptimalWordle()
 
-    def reply(self, task: "Wordle", state: WordleState, rng: Generator) -> str:
+    def reply(self, task: Wordle, state: WordleState, rng: Generator) -> str:
         return (self.rest if state.guesses else self.opening).reply(task, state, rng)
 
 
@@ -137,7 +135,7 @@ class Repeat:
     def __init__(self, first_n: int = 2, start: Speaker | None = None) -> None:
         self.first_n, self.start = first_n, start or RandomWord()
 
-    def reply(self, task: "Wordle", state: WordleState, rng: Generator) -> str:
+    def reply(self, task: Wordle, state: WordleState, rng: Generator) -> str:
         if not state.guesses:
             return self.start.reply(task, state, rng)
         return str(rng.choice(state.guesses[: self.first_n]))
@@ -149,14 +147,14 @@ class WordMixture:
     def __init__(self, smart: float = 0.5) -> None:
         self.smart = share("smart of random-mixture", smart)
 
-    def reply(self, task: "Wordle", state: WordleState, rng: Generator) -> str:
+    def reply(self, task: Wordle, state: WordleState, rng: Generator) -> str:
         if rng.random() >= self.smart:
             return task.guesses[int(rng.integers(len(task.guesses)))]
         candidates = task.candidates(state)
         return task.answers[int(candidates[rng.integers(len(candidates))])]
 
     def reply_many(
-        self, task: "Wordle", states: Sequence[WordleState], rngs: Sequence[Generator]
+        self, task: Wordle, states: Sequence[WordleState], rngs: Sequence[Generator]
     ) -> Sequence[str]:
         """See `dialgym.simulators.BatchSpeaker`."""
         count = len(task.guesses)
@@ -173,10 +171,8 @@ class WordMixture:
         return [task.guesses[guess] for guess in said.tolist()]
 
 
-def _possible(task: "Wordle", states: Sequence[WordleState], places: np.ndarray) -> np.ndarray:
+def _possible(task: Wordle, states: Sequence[WordleState], places: np.ndarray) -> np.ndarray:
     """(k, A) bool: the answers that agree with all colours of the games at `places` (k,)."""
-    from dialgym.tasks.wordle.batch import Games
-
     if isinstance(states, Games):
         return states.possible(places)
     possible = np.zeros((len(places), len(task.answers)), bool)
@@ -188,7 +184,7 @@ def _possible(task: "Wordle", states: Sequence[WordleState], places: np.ndarray)
 class Wrong:
     """A random answer that cannot be the secret; any answer while all are possible."""
 
-    def reply(self, task: "Wordle", state: WordleState, rng: Generator) -> str:
+    def reply(self, task: Wordle, state: WordleState, rng: Generator) -> str:
         everything = np.arange(len(task.answers))
         wrong = np.setdiff1d(everything, task.candidates(state), assume_unique=True)
         pool = wrong if len(wrong) else everything
@@ -210,7 +206,7 @@ class Mixture:
             )
         self.shares = shares / shares.sum()
 
-    def reply(self, task: "Wordle", state: WordleState, rng: Generator) -> str:
+    def reply(self, task: Wordle, state: WordleState, rng: Generator) -> str:
         part = self.parts[int(rng.choice(len(self.parts), p=self.shares))]
         return part.reply(task, state, rng)
 
@@ -228,7 +224,7 @@ class MonteCarlo:
         self.samples, self.guesses = samples, guesses
         self.rollout = rollout or WordMixture(1.0)
 
-    def reply(self, task: "Wordle", state: WordleState, rng: Generator) -> str:
+    def reply(self, task: Wordle, state: WordleState, rng: Generator) -> str:
         candidates = task.candidates(state)
         secrets = rng.choice(candidates, self.samples)
         tried = rng.permutation(candidates)[: self.guesses]
@@ -239,7 +235,7 @@ class MonteCarlo:
         return task.answers[int(tried[int(np.argmax(returns))])]
 
     def _play(
-        self, task: "Wordle", state: WordleState, guess: str, secret: int, rng: Generator
+        self, task: Wordle, state: WordleState, guess: str, secret: int, rng: Generator
     ) -> float:
         game, gained = state.copy(), 0.0
         game.secret = secret
@@ -251,20 +247,6 @@ class MonteCarlo:
             guess = self.rollout.reply(task, game, rng)
 
 
-def _optimal_all() -> OptimalWordle:
+def optimal_all() -> OptimalWordle:
+    """The best guess of all that are legal."""
     return OptimalWordle("all")
-
-
-HOSTS: Mapping[str, Callable[..., Any]] = {"host": Host}
-POLICIES: Mapping[str, Callable[..., Any]] = {
-    "random": RandomWord,
-    "start-words": StartWords,
-    "optimal": OptimalWordle,
-    "optimal-all": _optimal_all,
-    "expert": Expert,
-    "repeat": Repeat,
-    "random-mixture": WordMixture,
-    "wrong": Wrong,
-    "mixture": Mixture,
-    "monte-carlo": MonteCarlo,
-}

@@ -13,14 +13,15 @@ from dialgym.rewards import Cost
 from dialgym.simulators import Speaker
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome, Task
 from dialgym.tasks.batch import DialogueBatch
-from dialgym.tasks.wordle import patterns, policies
-from dialgym.tasks.wordle.generators import GENERATORS
+from dialgym.tasks.wordle import patterns
 from dialgym.tasks.wordle.patterns import LENGTH, REPLIES, SOLVED
 from dialgym.tasks.wordle.types import INVALID, WordleState
 from dialgym.tasks.wordle.words import Words, builtin, is_word, load_words
 
 STYLES = {"g": "bold black on green", "y": "bold black on yellow", "b": "white on bright_black"}
 ALPHABET = "abcdefghijklmnopqrstuvwxyz"
+ROOM = "dialgym.tasks.wordle"
+POLICIES, GENERATORS = f"{ROOM}.policies", f"{ROOM}.generators"
 
 
 class Wordle(Task):
@@ -69,9 +70,28 @@ class Wordle(Task):
         "user": "Choose the secret word, in private; the rules then answer guesses in your name.",
     }
     options = ("word",)
-    speakers = {USER: policies.HOSTS, SYSTEM: policies.POLICIES}  # noqa: RUF012
+    speakers = {  # noqa: RUF012
+        USER: {"host": f"{POLICIES}:Host"},
+        SYSTEM: {
+            "random": f"{POLICIES}:RandomWord",
+            "start-words": f"{POLICIES}:StartWords",
+            "optimal": f"{POLICIES}:OptimalWordle",
+            "optimal-all": f"{POLICIES}:optimal_all",
+            "expert": f"{POLICIES}:Expert",
+            "repeat": f"{POLICIES}:Repeat",
+            "random-mixture": f"{POLICIES}:WordMixture",
+            "wrong": f"{POLICIES}:Wrong",
+            "mixture": f"{POLICIES}:Mixture",
+            "monte-carlo": f"{POLICIES}:MonteCarlo",
+        },
+    }
+    generators = {  # noqa: RUF012
+        "branching": f"{GENERATORS}:branching",
+        "adversarial": f"{GENERATORS}:adversarial",
+        "human": f"{GENERATORS}:HumanGames",
+    }
+    batches = {SYSTEM: (f"{POLICIES}:Host", f"{ROOM}.batch:WordleBatch")}  # noqa: RUF012
     hidden_fields = {SYSTEM: ("secret", "opening")}  # noqa: RUF012
-    generators = GENERATORS
 
     def __init__(
         self,
@@ -278,16 +298,11 @@ class Wordle(Task):
         return self.static_constraint(party) or self.guess_lexicon
 
     def batch(self, size: int, learner: str, simulator: Speaker) -> DialogueBatch | None:
-        from dialgym.tasks.wordle.batch import WordleBatch
-
         plain = self.secret_mode == "fixed" and self.host == "honest" and not self.hard_mode
-        default = learner == SYSTEM and type(simulator) is policies.Host
-        return WordleBatch(self, size) if plain and default else None
+        return super().batch(size, learner, simulator) if plain else None
 
     def picture(self, state: WordleState) -> np.ndarray:
-        from dialgym.tasks.wordle.patterns import board
-
-        return board(state.guesses, state.patterns, self.turns)
+        return patterns.board(state.guesses, state.patterns, self.turns)
 
     def styled(self, utterance: Utterance) -> Sequence[tuple[str, str]]:
         if utterance.speaker == SYSTEM or utterance.text not in REPLIES:

@@ -14,6 +14,7 @@ from agents.registry import ALGORITHMS
 from agents.training.hyperparameters import constructor_arguments, read_hyperparameters
 from agents.training.run import run_training, torch_threads
 from agents.training.session import build
+from dialgym.language.tokenizers import END
 from tests.support.close import assert_close
 from tests.support.commands import fail, succeed
 from tests.support.resuming import assert_comes_back
@@ -273,6 +274,63 @@ def test_the_dialogues_to_learn_from_are_chosen_by_their_returns(games, tmp_path
         "at_least=much": "at_least of bc on dialgym/Wordle-20-v0: expected a number, got 'much'",
     }.items():
         assert message in fail("train", "bc", ID, "-d", str(games), "-p", wrong)
+
+
+def test_rewards_of_tokens_are_added_to_stored_dialogues(games, tmp_path):
+    extra = {"constant": -0.25, "by_token": {"<end>": 1.0}}
+    kwargs = {"data": games, "hyperparameters": {**TINY, "token_reward": extra}}
+    model = train(ID, "ilql", log_dir=tmp_path / "a", **kwargs, **OFFLINE_ARGUMENTS)
+    own = dialgym.load_dataset(games).tokens()
+    said = own.is_action
+    expected = own.reward + (-0.25 * said + (said & (own.tokens == END))).astype(np.float32)
+    np.testing.assert_array_equal(model.data.reward, expected)
+    config = TrainConfig.from_yaml(
+        tmp_path / "a" / "config.yml", log_dir=tmp_path / "b", data=games
+    )
+    again = run_training(config)
+    for a, b in zip(model.policy.parameters(), again.policy.parameters(), strict=True):
+        assert torch.equal(a, b)
+    loaded = agents.load(tmp_path / "a" / "model.zip", dataset=games, env=model.env)
+    np.testing.assert_array_equal(loaded.data.reward, expected)
+    for wrong, message in {
+        "1": "token_reward: expected a mapping such as",
+        "{constants: 1}": "unknown setting 'constants' in token_reward",
+        "{by_token: {7: 1}}": "expected by_token by the tokens' texts, such as '<end>', got {7: 1}",
+    }.items():
+        command = ("train", "bc", ID, "-d", str(games), "--out", str(tmp_path / "wrong"))
+        assert message in fail(*command, "-p", f"token_reward={wrong}")
+
+
+def rows_of(folder):
+    """The learning curve, without the seconds."""
+    with (folder / "learning_curve.csv").open() as file:
+        return [{k: v for k, v in row.items() if k != "seconds"} for row in csv.DictReader(file)]
+
+
+@pytest.mark.parametrize("algo", ["bc", "ilql"])
+def test_the_loss_of_held_out_dialogues_is_measured_while_training(algo, games, tmp_path):
+    own = {**TINY, "learning_rate": 0.03, "held_out": 0.3}
+    kwargs = {"data": games, "hyperparameters": own, "progress_bar": False}
+    model = train(ID, algo, log_dir=tmp_path / "a", total_timesteps=8, **kwargs)
+    held, rest = dialgym.load_dataset(games).split(0.3)
+    assert len(model.data) == len(rest) < 40
+    rows = rows_of(tmp_path / "a")
+    found = [float(row["held_out/loss"]) for row in rows]
+    assert len(found) == 2
+    measured = model.mean_losses(model.stored(held))
+    assert {f"held_out/{name}" for name in measured} <= rows[1].keys()
+    assert found[1] == pytest.approx(measured["loss"], rel=1e-5)
+    best = agents.load(tmp_path / "a" / "best_model.zip", env=model.env)
+    assert best.mean_losses(best.stored(held))["loss"] == pytest.approx(min(found), rel=1e-5)
+
+    train(ID, algo, log_dir=tmp_path / "b", total_timesteps=4, **kwargs)
+    train(ID, algo, log_dir=tmp_path / "b", total_timesteps=8, resume=True, **kwargs)
+    assert rows_of(tmp_path / "b") == rows
+    for wrong, message in {
+        "1.5": "held_out: expected a share between 0 and 1, got 1.5",
+        "0.9999999": "got 40 and 0; collect more, or give another share than 0.9999999",
+    }.items():
+        assert message in fail("train", algo, ID, "-d", str(games), "-p", f"held_out={wrong}")
 
 
 def test_dialogues_where_none_or_others_are_wanted_are_one_clear_error(games, tmp_path):

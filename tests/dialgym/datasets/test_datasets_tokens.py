@@ -1,5 +1,7 @@
 """Token batches are what the online token env shows."""
 
+import json
+import re
 from typing import Any
 
 import gymnasium as gym
@@ -121,13 +123,30 @@ def test_an_epoch_has_each_dialogue_once():
         next(data.batches(13, np.random.default_rng(0)))
 
 
-def test_rewards_can_be_added_to_tokens():
+def test_rewards_can_be_added_to_tokens(tmp_path):
     data = dialgym.collect("Wordle-20-v0", "random", 3).tokens()
     more = data.with_token_rewards(-0.5, {END: 2.0})
     said, ends = data.is_action, data.is_action & (data.tokens == END)
     np.testing.assert_array_equal(more.reward - data.reward, -0.5 * said + 2.0 * ends)
     with pytest.raises(ValueError, match="token ids are from 0 to 31; got 32"):
         data.with_token_rewards(by_token={32: 1.0})
+    letter = int(data.tokens[said & ~ends][0])
+    text = data.layout.tokenizer.tokens[letter]
+    file = tmp_path / "rewards.json"
+    file.write_text(json.dumps({str(END): 4.0, str(letter): -1.0}), "utf-8")
+    expected = -0.5 * said + 2.0 * ends - 0.5 * (said & (data.tokens == letter))
+    assert expected.min() == -1.0
+    for by_token in ({"<end>": 4.0, text: -1.0}, file, str(file)):
+        found = data.with_token_rewards(-0.5, by_token, scale=0.5)
+        np.testing.assert_array_equal(found.reward - data.reward, expected.astype(np.float32))
+    file.write_text('{"<end>": 1.0}', "utf-8")
+    for by_token, message in (
+        ({"<ende>": 1.0}, "'<ende>' is no single token of the vocabulary of 32. Did you mean '<e"),
+        ({END: float("nan")}, "the reward of 1 must be a finite number; got nan"),
+        (file, "expected a JSON object of rewards by token id"),
+    ):
+        with pytest.raises(ValueError, match=re.escape(message)):
+            data.with_token_rewards(by_token=by_token)
 
 
 def test_another_tokenizer_for_text():

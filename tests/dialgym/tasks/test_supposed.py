@@ -15,7 +15,7 @@ def held(request):
     env = gym.make(request.param).unwrapped
     env.reset(seed=5)
     dialogue, rng = env.dialogue, np.random.default_rng(0)
-    asks = dialogue.task.speakers["system"]["random"]()
+    asks = dialogue.task.speaker_named("system", "random")
     dialogue.say(asks.reply(dialogue.task, dialogue.state, rng), rng)
     return dialogue.task, dialogue.state
 

@@ -120,7 +120,7 @@ def test_wrappers_are_refused_by_gymnasium_and_taken_in_sync_mode():
 )
 def test_gymnasiums_class_is_a_direct_base(path, base):
     """skrl's `wrap_env` looks no further."""
-    from dialgym.optional import load
+    from dialgym.io.objects import load
 
     assert base in load(path).__bases__
 

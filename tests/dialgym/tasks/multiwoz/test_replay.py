@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dialgym.tasks.multiwoz.dialogue import MultiWOZState, Rules, Settings
+from dialgym.tasks.multiwoz.dialogue import Rules, Settings
+from dialgym.tasks.multiwoz.dialogue_state import MultiWOZState
 from tests.support import convlab2
 
 FILES = {"rule_vs_agenda": (1000, 5358), "random_policy": (150, 2070)}

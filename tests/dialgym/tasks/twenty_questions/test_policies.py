@@ -14,7 +14,6 @@ from hypothesis.extra.numpy import arrays
 
 from dialgym.tasks.twenty_questions import TwentyQuestions
 from dialgym.tasks.twenty_questions.policies import (
-    POLICIES,
     GreedyQuestioner,
     GuessingQuestioner,
     HumanLikeQuestioner,
@@ -178,7 +177,7 @@ def test_skill_is_graded() -> None:
     assert mean(GuessingQuestioner(), task) < mean(QuestionMixture(), task)
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", TwentyQuestions.speakers["system"])
 def test_questioners_do_not_look_at_the_thing(name: str) -> None:
     task = TwentyQuestions(items=16, questions=12)
     state = begun(task, task.table.names[2][0])

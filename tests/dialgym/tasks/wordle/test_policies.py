@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dialgym.tasks.wordle import Wordle, policies
-from dialgym.tasks.wordle.policies import POLICIES, information
+from dialgym.tasks.wordle.policies import information
 
 
 def finish(task, policy, secret, seed=0):
@@ -24,10 +24,10 @@ def task():
     return Wordle(words=60)
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", Wordle.speakers["system"])
 def test_every_policy_plays_legal_games_and_repeats_with_its_seed(name, task):
-    first = finish(task, POLICIES[name](), None, seed=3)
-    second = finish(task, POLICIES[name](), None, seed=3)
+    first = finish(task, task.speaker_named("system", name), None, seed=3)
+    second = finish(task, task.speaker_named("system", name), None, seed=3)
     assert first.guesses == second.guesses
     assert -1 not in first.patterns
 
@@ -55,15 +55,15 @@ def test_optimal_takes_the_most_informative_word(task):
     state = task.initial(rng)
     everything = np.arange(len(task.answers))
     best = max(slow_information(task, word, everything) for word in task.guesses)
-    guess = POLICIES["optimal-all"]().reply(task, state, rng)
+    guess = task.speaker_named("system", "optimal-all").reply(task, state, rng)
     assert slow_information(task, guess, everything) == pytest.approx(best)
-    guess = POLICIES["optimal"]().reply(task, state, rng)
+    guess = task.speaker_named("system", "optimal").reply(task, state, rng)
     assert guess in task.answers
 
 
 def test_consistent_policies_never_contradict_the_colours(task):
     for name in ("optimal", "start-words", "monte-carlo"):
-        state = finish(task, POLICIES[name](), "heard")
+        state = finish(task, task.speaker_named("system", name), "heard")
         for turn, guess in enumerate(state.guesses):
             replay = task.initial(np.random.default_rng(0), {"word": "heard"})
             replay.settled = True
@@ -94,7 +94,8 @@ def test_random_mixture_goes_from_random_to_consistent(task):
 
 def test_policies_are_ordered_by_skill(task):
     def mean_return(name, games=40):
-        wrong = [sum(p != 242 for p in finish(task, POLICIES[name](), None, s).patterns)
+        policy = task.speaker_named("system", name)
+        wrong = [sum(p != 242 for p in finish(task, policy, None, s).patterns)
                  for s in range(games)]  # fmt: skip
         return -np.mean(wrong)
 
@@ -116,6 +117,6 @@ def test_mean_guesses_on_the_well_known_list(data):
         answers=data / "wordle" / "wordle_official.txt",
         guesses=data / "wordle" / "wordle_official_guess.txt",
     )
-    policy = POLICIES["optimal"]()
+    policy = task.speaker_named("system", "optimal")
     guesses = [len(finish(task, policy, word).guesses) for word in task.answers]
     assert np.mean(guesses) <= 3.65
