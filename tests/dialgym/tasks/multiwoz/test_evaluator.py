@@ -286,7 +286,7 @@ def test_success_implies_match_and_recall(rules, seed, strange, data):
 
 @given(st.sampled_from(RULES), st.integers(0, 1000))
 def test_records_grow(rules, seed):
-    """What was told and booked stays so; a copy does not change with its original."""
+    """Answers and bookings stay; a copy does not change with its original."""
     rng = np.random.default_rng(seed)
     state: MultiWOZState = rules.begin(rules.world.draw_goal(rng), rng)
     before = state.copy()
