@@ -142,6 +142,7 @@ class DialogueRollouts(ActLearner, OnPolicyAlgorithm):  # type: ignore[misc]
         self.policy = self.policy_class(
             self.observation_space, self.action_space, self.lr_schedule, **self.policy_kwargs
         ).to(self.device)
+        self._separate_values()
 
     def collect_rollouts(  # type: ignore[override]
         self, env: VecEnv, callback: BaseCallback, rollout_buffer: Any, n_rollout_steps: int
