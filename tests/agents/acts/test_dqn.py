@@ -190,7 +190,7 @@ def test_surprises_are_rewarded_and_what_is_learned_no_longer_surprises():
     inverse = module.inverse(torch.cat([here, there], 1)).log_softmax(1)
     assert_close(bonus, 2.0 * distance)
     assert_close(loss, 0.2 * distance.mean() - 0.8 * (acts * inverse).sum(1).mean())
-    model.learn(2000)
+    model.learn(800)
     assert model.policy.curiosity(*seen)[1] < 0.5 * loss
 
 

@@ -199,7 +199,7 @@ def test_one_act_at_a_time_will_do(variant):
 
 
 def test_the_expert_is_seen_as_the_policy_sees():
-    """Where observations are normalised, its beliefs are too, by the same statistics."""
+    """Its beliefs are normalised as observations are, by the same statistics."""
     id = "SlotFilling-act-v0"
     expert = dialgym.collect(id, "handcrafted", 10, seed=0)
     env = VecNormalize(dialgym.sb3_vec_env(id, 4, seed=0), norm_reward=False, clip_obs=3.0)

@@ -58,7 +58,7 @@ def test_what_is_less_sure_than_its_own_prior_counts_nothing():
 
 @pytest.mark.parametrize("scale", [0.1, 10.0])
 def test_members_may_have_other_length_scales(scale):
-    """What none of them has seen is as uncertain as the committee's own prior says."""
+    """The unseen is as uncertain as the committee's own prior says."""
     table = five_states()
     env = vec_env(table)
     model = Committee("GPPolicy", env, **SMALL)
