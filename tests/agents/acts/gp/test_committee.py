@@ -158,5 +158,3 @@ def test_members_must_be_alike():
     expert = agents.GPSarsa("GPPolicy", vec_env(table), kernel="rbf", **SMALL)
     with pytest.raises(ValueError, match="of 'other'"):
         Committee("GPPolicy", vec_env(table), members={"other": expert}, **SMALL)
-    with pytest.raises(ValueError, match="credit of Committee must be one of"):
-        Committee("GPPolicy", vec_env(table), credit="all", **SMALL)
