@@ -49,6 +49,14 @@ class ReplyTask(Task):
         raise ValueError(f"{self.name} has no judge beside its rewards.")
 
     @abstractmethod
+    def logged(self, state: Any) -> str:
+        """Utterance of the data in the place of the next one."""
+
+    @abstractmethod
+    def random_reply(self, rng: np.random.Generator) -> str:
+        """An utterance of the data in the place of the system; all are as likely."""
+
+    @abstractmethod
     def conclude(self, state: Any, scores: Components, rng: np.random.Generator) -> Outcome:
         """Outcome of the utterance that was taken down last."""
 
