@@ -11,11 +11,14 @@ import numpy as np
 import torch
 from sb3_contrib.common.maskable.utils import is_masking_supported
 from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.type_aliases import Schedule
+from stable_baselines3.common.utils import FloatSchedule
 
 from agents.argument_checks import check_bounds, check_device, check_env, check_timesteps
 from agents.decoding.replies import Chats
 from agents.distributed.processes import Processes
+from agents.models.build import OF_VALUES, make_optimizer
 from agents.models.exported import save_pretrained
 from agents.registry import POLICIES, load_class
 from agents.storage.models import SafeFiles, trained_in
@@ -57,6 +60,13 @@ class Learner(SafeFiles):
     device: torch.device
     policy_class: type
     policy_kwargs: dict[str, Any]
+    policy_aliases: ClassVar[dict[str, type[BasePolicy]]]
+    policy_kinds: ClassVar[tuple[type, ...]] = ()
+    """The policies that it takes; those of `policy_aliases` where nothing is said."""
+    expected_policy: ClassVar[str] = "{}"
+    """Words for those, in the error for another one; `{}` are their names."""
+    value_learning_rate: float | Schedule | None = None
+    """The learning rate of what makes values alone; None for that of all."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """An object whose arguments have been looked at, before anything is made of them."""
@@ -79,7 +89,7 @@ class Learner(SafeFiles):
         )
 
     def _get_policy_from_name(self, policy_name: str) -> Any:
-        aliases = getattr(self, "policy_aliases", {})
+        aliases = self.policy_aliases
         if policy_name in aliases:
             return aliases[policy_name]
         if policy_name in POLICIES:
@@ -95,11 +105,19 @@ class Learner(SafeFiles):
         super()._setup_model()  # type: ignore[misc]
 
     def _check_settings(self) -> None:
-        """Raise an error for a number out of bounds, or an argument that the policy does not take.
+        """Raise an error for a number out of bounds, another policy, or arguments unknown to it.
 
-        The latter names the nearest one.
+        The last names the nearest one.
         """
         check_bounds(type(self).__name__, vars(self))
+        kinds = self.policy_kinds or tuple(self.policy_aliases.values())
+        if not issubclass(self.policy_class, kinds):
+            expected = self.expected_policy.format(
+                " or ".join(f"agents.{k.__name__}" for k in kinds)
+            )
+            raise ValueError(
+                f"{type(self).__name__}: expected {expected}, got {self.policy_class.__name__}."
+            )
         policy, where = self.policy_class, f"policy_kwargs of {type(self).__name__}"
         check_arguments(self.policy_kwargs, arguments_of(policy), where)
 
@@ -157,6 +175,24 @@ class Learner(SafeFiles):
         """The next actions, one or several as observations are."""
         found: np.ndarray = self.policy.predict(observation, deterministic=deterministic)[0]
         return found
+
+    def _separate_values(self) -> None:
+        """Give what makes values alone its own learning rate, where there is one."""
+        if self.value_learning_rate is not None:
+            self.value_learning_rate = FloatSchedule(self.value_learning_rate)
+            schedule: Schedule = vars(self)["lr_schedule"]
+            self.policy.optimizer = make_optimizer(self.policy, schedule, apart=True)
+
+    def _update_learning_rate(self, optimizers: Any) -> None:
+        super()._update_learning_rate(optimizers)  # type: ignore[misc]
+        learner: Any = self
+        if self.value_learning_rate is None:
+            return
+        rate = learner.value_learning_rate(learner._current_progress_remaining)
+        learner.logger.record("train/value_learning_rate", rate)
+        for group in self.policy.optimizer.param_groups:
+            if group.get(OF_VALUES):
+                group["lr"] = rate
 
     def descend(
         self, optimizer: torch.optim.Optimizer, loss: torch.Tensor, max_norm: float | None = None

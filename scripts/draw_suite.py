@@ -11,8 +11,8 @@ import numpy as np
 from PIL import Image
 from sample_dialogues import Sample, sample_of
 
+from dialgym.experiments.plots import new_figure
 from dialgym.io.files import write_atomically
-from dialgym.optional import require
 from dialgym.registry import Row, environment_rows
 
 COLUMNS, SIDE = 4, 3.2
@@ -40,11 +40,11 @@ def pixels(sample: Sample) -> np.ndarray:
 
 def draw(path: Path) -> None:
     """Draw all tasks side by side."""
-    plt = require("matplotlib.pyplot", "ui", "the picture of the suite")
     shown = [(row, sample_of(row)) for row in first_rows()]
     lines = -(-len(shown) // COLUMNS)
     size = (COLUMNS * SIDE, lines * (SIDE * 0.75 + 0.3))
-    figure, axes = plt.subplots(lines, COLUMNS, figsize=size, layout="constrained")
+    figure = new_figure(*size)
+    axes = figure.subplots(lines, COLUMNS)
     for axis in axes.flat:
         axis.set(xticks=[], yticks=[], anchor="N")
         axis.spines[:].set_color("#d0d4da")
@@ -52,7 +52,6 @@ def draw(path: Path) -> None:
         axis.imshow(pixels(sample))
         axis.set_title(f"{row.name}: {sample.policy}, return {sample.gained:.3g}", fontsize=9)
     write_atomically(path, lambda file: figure.savefig(file, dpi=110))
-    plt.close(figure)
 
 
 if __name__ == "__main__":

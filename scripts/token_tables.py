@@ -35,7 +35,7 @@ def as_tokens(row: Row, policy: str, seed: int) -> tuple[str, list[Line]]:
 
 
 def said_once(env: Any, shown: Sample) -> tuple[np.ndarray, bool]:
-    """The observation after one utterance of the learner, and whether that was all."""
+    """The observation after one utterance of the learner, and True if that was all."""
     seen, info = env.reset(seed=episode_seed(shown.seed, 0))
     said = int(np.count_nonzero(seen == TAGS[shown.learner])) - 1  # without the tag that is open
     own = [text for party, text in shown.turns if party == shown.learner]
@@ -66,7 +66,7 @@ def lines_of(tokenizer: Any, seen: np.ndarray, used: int, over: bool) -> Iterato
 def utterance_lines(
     tokens: Any, seen: np.ndarray, first: int, end: int, party: str
 ) -> Iterator[Line]:
-    """What stands after a speaker's tag: text, and the end of the utterance."""
+    """Lines after a speaker's tag: text, and the end of the utterance."""
     text_end = end - (end > first and int(seen[end - 1]) == END)
     long = text_end - first > SHOWN_FIRST + SHOWN_LAST + 1
     gap = range(first + SHOWN_FIRST, text_end - SHOWN_LAST) if long else range(0)

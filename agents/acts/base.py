@@ -8,7 +8,8 @@ they are; see `gdpl`, which is one of them with rewards of its own.)
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import io
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, TypedDict, Unpack
 
 import numpy as np
@@ -23,6 +24,7 @@ from torch import Tensor
 
 from agents.learner import Learner, LearnerOptions, SetupOptions
 from agents.policies.belief import BeliefPolicy
+from agents.storage.models import read_model
 
 
 class RolloutOptions(LearnerOptions, total=False):
@@ -56,22 +58,31 @@ class ActLearner(Learner):
     """A learner whose policy chooses acts within masks."""
 
     policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {"MlpPolicy": BeliefPolicy}
-    policy_kinds: ClassVar[tuple[type, ...]] = ()
-    """The policies that it takes; those of `policy_aliases` where nothing is said."""
-
-    def _check_settings(self) -> None:
-        """Raise an error for a policy of another kind too."""
-        super()._check_settings()
-        kinds = self.policy_kinds or tuple(self.policy_aliases.values())
-        if not issubclass(self.policy_class, kinds):
-            raise ValueError(
-                f"{type(self).__name__}: expected agents.{kinds[0].__name__}, got "
-                f"{self.policy_class.__name__}"
-            )
 
     def _predicted(self, observation: Any, deterministic: bool, masks: Any) -> np.ndarray:
         acts: np.ndarray = self.policy.predict(observation, None, None, deterministic, masks)[0]
         return acts
+
+
+def copied_to(model: Any, env: VecEnv, left_out: Sequence[str], changes: Mapping[str, Any]) -> Any:
+    """A copy of a model that acts, and can learn on, in an env of another domain.
+
+    Args:
+        model: as `save` writes it.
+        env: wrapped as the model wants it.
+        left_out: attributes that belong to the env which it was in.
+        changes: of other attributes.
+    """
+    file = io.BytesIO()
+    model.save(file, exclude=left_out)
+    file.seek(0)
+    here = {
+        "observation_space": env.observation_space,
+        "action_space": env.action_space,
+        "num_timesteps": 0,
+        "_episode_num": 0,
+    }
+    return read_model(type(model), file, env, model.device, {**here, **changes})
 
 
 def minibatches(count: int, size: int | None) -> Iterator[Tensor]:
@@ -131,6 +142,7 @@ class DialogueRollouts(ActLearner, OnPolicyAlgorithm):  # type: ignore[misc]
         self.policy = self.policy_class(
             self.observation_space, self.action_space, self.lr_schedule, **self.policy_kwargs
         ).to(self.device)
+        self._separate_values()
 
     def collect_rollouts(  # type: ignore[override]
         self, env: VecEnv, callback: BaseCallback, rollout_buffer: Any, n_rollout_steps: int

@@ -12,15 +12,14 @@ new domain has some that were never trained; here it is its logarithm.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from dialgym.tasks import BeliefStructure, SlotBelief
+from agents.acts.belief_structure import block_entries, value_entries
+from dialgym.tasks import BeliefStructure
 
 MARGINS = 5
 """Bins of the margin between the two most believed values."""
@@ -69,15 +68,17 @@ class DIP(nn.Module):
     def __init__(self, structure: BeliefStructure) -> None:
         super().__init__()
         slots = structure.asked
-        self.general_names = (*_block_entries(structure), *JOINT)
+        names = [name for name in structure.blocks if name != REQUESTED]
+        blocks = dict(block_entries(structure, names))
+        self.general_names = (*blocks, *JOINT)
         self.slot_names = SLOT
         buffers = {
-            "blocks": _entries(structure),  # (D,)
+            "blocks": [*blocks.values()],  # (D,)
             "requests": list(structure.requests.values()),  # (R,)
             "none": [slot.none for slot in slots],  # (S,)
             "dontcare": [slot.dontcare for slot in slots],
             "requested": [structure.size if s.requested is None else s.requested for s in slots],
-            "values": _values(slots, structure.size),  # (S, V), padded
+            "values": value_entries(slots, structure.size),  # (S, V), padded
         }
         for name, entries in buffers.items():
             self.register_buffer(name, torch.as_tensor(entries, dtype=torch.long), persistent=False)
@@ -157,21 +158,3 @@ def _bins(margin: Tensor) -> Tensor:
     """(n, S, MARGINS), one-hot: the fifth of the way from 0 to 1 in which a margin is."""
     which = (margin * MARGINS).long().clamp(0, MARGINS - 1)
     return F.one_hot(which, MARGINS).float()
-
-
-def _block_entries(structure: BeliefStructure) -> list[str]:
-    names = structure.blocks.items()
-    return [f"{name} {i}" for name, (a, b) in names if name != REQUESTED for i in range(b - a)]
-
-
-def _entries(structure: BeliefStructure) -> list[int]:
-    """The entries of all blocks but the requests."""
-    spans = structure.blocks.items()
-    return [i for name, span in spans if name != REQUESTED for i in range(*span)]
-
-
-def _values(slots: Sequence[SlotBelief], beyond: int) -> np.ndarray:
-    """(S, V): entries of the values of each slot and of dontcare; `beyond` where it has fewer."""
-    rows = [[i for i in range(slot.start, slot.stop) if i != slot.none] for slot in slots]
-    width = max(map(len, rows))
-    return np.array([row + [beyond] * (width - len(row)) for row in rows])

@@ -149,6 +149,7 @@ class GDPL(ActLearner, MaskablePPO):  # type: ignore[misc]
         dataset: the expert's dialogues: a `Dataset`, `ActData`, or a path; None only to load and
             play.
         estimation: how rewards are estimated, an `Estimation` or a mapping of its fields.
+        value_learning_rate: of the critic, a number or a schedule; None takes `learning_rate`.
         kwargs: further arguments of `sb3_contrib.MaskablePPO`.
 
     Raises:
@@ -163,13 +164,16 @@ class GDPL(ActLearner, MaskablePPO):  # type: ignore[misc]
         env: Any,
         dataset: Any = None,
         estimation: Estimation | Mapping[str, Any] | None = None,
+        value_learning_rate: float | Schedule | None = None,
         **kwargs: Unpack[MaskableOptions],
     ) -> None:
         self.dataset, self.estimation = dataset, settings_as(Estimation, "estimation", estimation)
+        self.value_learning_rate = value_learning_rate
         super().__init__(policy, env, **kwargs)  # type: ignore[arg-type]
 
     def _setup_model(self) -> None:
         super()._setup_model()
+        self._separate_values()
         beliefs, acts = self.observation_space, self.action_space
         sizes = int(beliefs.shape[0]), int(acts.n)  # type: ignore[index, attr-defined]
         self.estimator = RewardEstimator(*sizes, self.estimation.hidden, self.gamma).to(self.device)

@@ -90,7 +90,7 @@ class ActAgent:
 
 
 def _chooser(model: Any) -> _ByDistribution | _ByPredict:
-    """What chooses the acts of a model, or of one of its policies.
+    """Chooser of the acts of a model, or of one of its policies.
 
     Raises:
         ValueError: it does not choose acts by beliefs.

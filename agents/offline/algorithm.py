@@ -10,6 +10,7 @@ the algorithm reads it; `agents.updater` accumulates gradients and moves the wei
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, Self, Unpack
 
@@ -86,6 +87,8 @@ class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
         "GPTPolicy": GPTPolicy,
         "MlpPolicy": BeliefPolicy,
     }
+    policy_kinds: ClassVar[tuple[type, ...]] = (GPTActorCritic, BeliefPolicy)
+    expected_policy = "a GPT policy (agents.GPTPolicy), or on act views agents.BeliefPolicy"
     policy: GPTActorCritic  # type: ignore[assignment]
     find_decisions: ClassVar[Callable[..., Sequences]] = staticmethod(decisions_of)
     batch_class: ClassVar[Any] = DecisionBatch
@@ -140,13 +143,7 @@ class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
         self.set_random_seed(self.seed)
         self.policy = self.policy_class(  # type: ignore[assignment]
             self.observation_space, self.action_space, self.lr_schedule, **self.policy_kwargs
-        )
-        if not isinstance(self.policy, GPTActorCritic | BeliefPolicy):
-            raise ValueError(
-                f"{self.algorithm}: expected a GPT policy (agents.GPTPolicy), or on act views "
-                f"agents.BeliefPolicy, got {type(self.policy).__name__}"
-            )
-        self.policy = self.policy.to(self.device)
+        ).to(self.device)
         self._make_updater()
         self.data: Any = None  # `TokenData`, or `StoredActs`
         if self.dataset is not None:
@@ -263,6 +260,24 @@ class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
         for name, value in metrics.items():
             self.logger.record_mean(f"train/{name}", value)
         return metrics
+
+    @torch.no_grad()
+    def mean_losses(self, data: TokenData | StoredActs) -> dict[str, float]:
+        """Means of the loss and its metrics over `data`, as `stored` gives it; no step is taken."""
+        sequences = self.read(data.batch(np.arange(len(data)), self.gamma, trim=True))
+        count = int(sequences.columns[self.averaged_over].sum())
+        sums: dict[str, float] = defaultdict(float)
+        for batch in self.batches(sequences):
+            with self.updater.precision():
+                losses, metrics = self.loss(batch)
+            for name, values in {"loss": losses, **metrics}.items():
+                sums[name] += float(values.double().sum())
+        return {name: total / max(count, 1) for name, total in sums.items()}
+
+    @property
+    def cloning(self) -> bool:
+        """Return True while what is learned is only to be built upon, such as CHAI's clone."""
+        return False
 
     def loss(self, batch: Any) -> Losses:
         """Losses (n,) of the decisions in a batch, and metrics (n,) for the log.

@@ -87,6 +87,8 @@ class DecisionTransformer(BC):
     """
 
     policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {"GPTPolicy": ReturnGPTPolicy}
+    policy_kinds = ()
+    expected_policy = "{}, which is told a return"
     policy: ReturnGPTPolicy
 
     def __init__(
@@ -102,11 +104,6 @@ class DecisionTransformer(BC):
 
     def _setup_model(self) -> None:
         super()._setup_model()
-        if not isinstance(self.policy, ReturnGPTPolicy):
-            raise ValueError(
-                f"{self.algorithm}: expected agents.ReturnGPTPolicy, which is told a return, got "
-                f"{type(self.policy).__name__}"
-            )
         target = self.target_return
         if self.data is not None:
             returns = torch.from_numpy(total_returns(self.data))

@@ -48,6 +48,8 @@ class ValueAlgorithm(OfflineAlgorithm):
         "GPTPolicy": ValueGPTPolicy,
         "MlpPolicy": ValueBeliefPolicy,
     }
+    policy_kinds = ()
+    expected_policy = "{}, which speaks by values such as it learns"
     policy: ValueGPTPolicy  # or ValueBeliefPolicy, which has the same methods
     decoding_defaults: ClassVar[dict[str, float]] = {}
     """Settings of the policy's `decoding` that hold unless `policy_kwargs` gives others."""
@@ -70,12 +72,6 @@ class ValueAlgorithm(OfflineAlgorithm):
 
     def _setup_model(self) -> None:
         super()._setup_model()
-        if not isinstance(self.policy, tuple(self.policy_aliases.values())):
-            names = [f"agents.{kind.__name__}" for kind in self.policy_aliases.values()]
-            raise ValueError(
-                f"{self.algorithm}: expected {' or '.join(names)}, which speaks by values such as "
-                f"it learns, got {type(self.policy).__name__}"
-            )
         given = self.policy_kwargs.get("decoding", {})
         self.policy.decoding = self.policy.decoding_class(**{**self.decoding_defaults, **given})
 

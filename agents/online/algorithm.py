@@ -74,6 +74,10 @@ class OnlineAlgorithm(UpdatedLearner, OnPolicyAlgorithm):  # type: ignore[misc]
     """
 
     policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {"GPTPolicy": GPTPolicy}
+    policy_kinds = (GPTActorCritic,)
+    expected_policy = (
+        "a GPT policy (agents.GPTPolicy), whose update reads whole sequences (stock PPO takes any)"
+    )
     policy: GPTActorCritic  # type: ignore[assignment]
     target_kl: float | None
     process_state: ClassVar[tuple[str, ...]] = (
@@ -127,11 +131,6 @@ class OnlineAlgorithm(UpdatedLearner, OnPolicyAlgorithm):  # type: ignore[misc]
         self.processes = Processes(self.device)
         super()._setup_model()
         self.ent_coef = FloatSchedule(self.ent_coef)  # type: ignore[assignment]
-        if not isinstance(self.policy, GPTActorCritic):
-            raise ValueError(
-                f"{self.algorithm}: expected a GPT policy (agents.GPTPolicy), whose update reads "
-                f"whole sequences; got {type(self.policy).__name__}. Stock PPO takes any policy."
-            )
         self._make_updater()
         if self.env is not None:  # that of a loaded model may be another than it learned in
             check_same_tokens(self.observation_space, self.env.observation_space, "the env")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,6 +18,8 @@ from dialgym.io.files import write_text
 
 DIALOGUES_FILE = "dialogues.csv"
 KEPT_MODEL = "model_{}_dialogues.zip"
+HELD_OUT = "held_out/"
+"""Prefix of what is measured on dialogues that are not learned from."""
 
 
 def write_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -103,15 +106,54 @@ class LearningCurve(Curve):
 
 
 class LossCurve(Curve):
-    """The losses and other figures of learning, means over an interval of the log."""
+    """The losses and other figures of learning, means over an interval of the log; held-out ones.
+
+    The latter keep their name, such as `held_out/loss`.
+    """
 
     def _values(self) -> dict[str, Any]:
         logged = self.logger.name_to_value.items()
         return {
             name.removeprefix("train/"): f"{value:.6g}"
             for name, value in logged
-            if name.startswith("train/")
+            if name.startswith(("train/", HELD_OUT))
         }
+
+
+class HeldOutLoss(BaseCallback):
+    """Logs the losses of dialogues that are not learned from, at the end of each interval.
+
+    Each of several processes measures all of them.
+
+    Args:
+        dataset: the dialogues.
+        best: called where their loss is the least so far; None for nobody.
+    """
+
+    kept: ClassVar[list[str]] = ["least"]
+    """Attributes that a run goes on with."""
+
+    def __init__(self, dataset: Any, best: BaseCallback | None = None) -> None:
+        super().__init__()
+        self.dataset, self.best = dataset, best
+        self.least = math.inf
+
+    def _init_callback(self) -> None:
+        self.data = self.model.stored(self.dataset)  # type: ignore[attr-defined]
+        if self.best is not None:
+            self.best.init_callback(self.model)
+
+    def _on_step(self) -> bool:
+        return True
+
+    def _on_rollout_end(self) -> None:
+        model: Any = self.model
+        found = model.mean_losses(self.data)
+        for name, value in found.items():
+            self.logger.record(f"{HELD_OUT}{name}", value)
+        if self.best is not None and found["loss"] < self.least and not model.cloning:
+            self.least = found["loss"]
+            self.best.on_step()
 
 
 class StopAfterDialogues(BaseCallback):

@@ -6,15 +6,15 @@ its table. See `agents.train` for what a run does with them.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypedDict
 
 import yaml
 
 from agents.registry import find, named
+from agents.training.plain import as_plain, object_in
 from dialgym.errors import unknown, whole_number
 from dialgym.io.files import parse_yaml, read_json
 from dialgym.registry import Environment, check_id, entry_of
@@ -32,8 +32,6 @@ RECORD = "run.json"
 """The file of a run's folder that says what was asked for, and what came of it."""
 CONFIG = "config.yml"
 """The file of a run's folder by which `dialgym train --config` repeats it."""
-OBJECT = "$object"
-"""Key of the `repr` of what has no form in a file."""
 PAIRS = "KEY=VALUE"
 LARGEST_SEED = 2**32 - 1
 NEVER_IN_A_FILE = ("trust", "resume", "force")
@@ -164,8 +162,8 @@ class TrainConfig:
     )
     log_interval: int | None = option(
         None,
-        "Rollouts from one line of the log to the next; dialogues of off-policy algorithms, "
-        "gradient steps where dialogues are stored. By default the algorithm's own.",
+        "Rollouts (dialogues off-policy, gradient steps offline) from one line of the log "
+        "to the next; by default the algorithm's own.",
         "--log-interval",
         takes=int,
         least=1,
@@ -270,13 +268,12 @@ class TrainConfig:
 
         Without `log_dir`, so that whoever repeats a run says where.
         """
-        plain = self.as_dict()
-        defaults = {one.name: as_plain(one.default) for one in fields(self)}
-        always = ("env_id", "algorithm", "seed")
-        kept = {k: v for k, v in plain.items() if k in always or v != defaults[k]}
+        unsaid = {one.name: as_plain(one.default) for one in fields(self)}
+        for name in ("env_id", "algorithm", "seed"):
+            del unsaid[name]
+        kept = {k: v for k, v in self.as_dict().items() if k not in unsaid or v != unsaid[k]}
         kept.pop("log_dir", None)
-        text: str = yaml.safe_dump(kept, sort_keys=False)
-        return text
+        return str(yaml.safe_dump(kept, sort_keys=False))
 
     @classmethod
     def from_yaml(cls, path: str | Path, **changes: Any) -> Self:
@@ -326,7 +323,7 @@ class TrainConfig:
                 kept[name] = {key: value for key, value in before.items() if key not in mine}
                 merged[name] = {**before, **mine}
         for name, value in kept.items():
-            if what := _object_in(value):
+            if what := object_in(value):
                 raise ValueError(
                     f"{where}: {name} was {what}, which a file does not hold; give it again, as "
                     f"{name}=..."
@@ -366,32 +363,6 @@ class TrainFields(TypedDict, total=False):
     resume: bool
     force: bool
     trust: bool
-
-
-def as_plain(value: Any) -> Any:
-    """A value as JSON and YAML have it: classes by name, mappings and lists part by part."""
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    if isinstance(value, os.PathLike):
-        return os.fspath(value)
-    if isinstance(value, Mapping):
-        return {str(key): as_plain(part) for key, part in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [as_plain(part) for part in value]
-    if isinstance(value, type):
-        return f"{value.__module__}.{value.__qualname__}"
-    if is_dataclass(value) and not isinstance(value, type):
-        return {one.name: as_plain(getattr(value, one.name)) for one in fields(value)}
-    return {OBJECT: repr(value)}
-
-
-def _object_in(value: Any) -> str | None:
-    """The `repr` of an object that `as_plain` found within a value."""
-    if isinstance(value, Mapping):
-        if OBJECT in value:
-            return str(value[OBJECT])
-        return next(filter(None, map(_object_in, value.values())), None)
-    return next(filter(None, map(_object_in, value)), None) if isinstance(value, list) else None
 
 
 def _check_code(given: Mapping[str, Any], where: str, trust: bool) -> None:

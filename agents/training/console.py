@@ -12,7 +12,8 @@ from typing import Any
 from stable_baselines3.common.callbacks import BaseCallback
 
 from agents.training.callbacks import Curve, StopAfterDialogues
-from agents.training.config import RECORD, as_plain
+from agents.training.config import RECORD
+from agents.training.plain import as_plain
 from agents.training.prepare import data_names
 from agents.training.session import MODEL, Session
 from dialgym.experiments import Result, evaluate

@@ -26,11 +26,11 @@ FILTERS: Mapping[str, Callable[[Dataset, Any], Dataset]] = {
     "bottom": Dataset.bottom,
 }
 """Hyperparameters that choose among stored dialogues, in the order in which they do."""
-STORED_KEYS = {"n_timesteps", "policy", *FILTERS}
+STORED_KEYS = {"n_timesteps", "policy", "held_out", *FILTERS}
 TRAINER_KEYS = (PLAYS_KEYS | STORED_KEYS) - {"policy"}
 GIVEN_KEYS = {"self", "env", "seed", "device", "verbose", "tensorboard_log", "_init_setup_model"}
 GIVEN_KEYS |= {"hyperparameters", "dataset"}
-SCHEDULES = ("learning_rate", "clip_range", "clip_range_vf", "ent_coef")
+SCHEDULES = (*("learning_rate", "value_learning_rate", "clip_range", "clip_range_vf", "ent_coef"),)
 CLASS_KEYS = ("activation_fn", "value_head")
 """Arguments that name a class, beside those whose names end with `_class`."""
 DEFAULT_ENVS = 8
@@ -130,7 +130,7 @@ def _check_policy(config: Mapping[str, Any], where: str) -> None:
 
 def _check_numbers(config: Mapping[str, Any], defaults: Mapping[str, Any], where: str) -> None:
     """Raises ValueError for a text in place of a number; schedules are read later."""
-    numbers = {**defaults, "n_timesteps": 0, "n_envs": 0, **dict.fromkeys(FILTERS, 0)}
+    numbers = {**defaults, **dict.fromkeys(("n_timesteps", "n_envs", "held_out", *FILTERS), 0)}
     for key, value in config.items():
         number = isinstance(numbers.get(key), int | float) and not isinstance(numbers[key], bool)
         if number and isinstance(value, str) and key not in SCHEDULES:

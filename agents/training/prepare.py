@@ -11,8 +11,9 @@ from agents.argument_checks import check_device
 from agents.buffers.stored import check_environment
 from agents.learner import UpdatedLearner
 from agents.registry import ALGORITHMS, STORED, Algorithm, find
-from agents.training.config import TrainConfig, as_plain
+from agents.training.config import TrainConfig
 from agents.training.hyperparameters import FILTERS, read_hyperparameters
+from agents.training.plain import as_plain
 from agents.training.rollout_metrics import Metric, make_metrics
 from dialgym.datasets import Dataset, concatenate, load_dataset
 from dialgym.registry import RegistryEntry, entry_of
@@ -39,6 +40,7 @@ class TrainingPlan:
         env_kwargs: settings of the env: those that stored dialogues were held with, then those
             asked for.
         dataset: the stored dialogues to learn from; None where it takes none.
+        held_out: those of them that are kept back, to measure the loss of; None for none.
         metrics: to measure rollouts with.
     """
 
@@ -48,6 +50,7 @@ class TrainingPlan:
     hyperparameters: dict[str, Any]
     env_kwargs: dict[str, Any]
     dataset: Dataset | None
+    held_out: Dataset | None
     metrics: Sequence[Metric]
 
     @property
@@ -106,6 +109,7 @@ def prepare(config: TrainConfig) -> TrainingPlan:
     if chosen and not algorithm.plays:
         raise ValueError("metrics: what learns from stored dialogues says nothing to be measured")
     held = dataset.environment()[1] if dataset is not None else {}
+    held_out, dataset = _split(dataset, found.get("held_out"))
     return TrainingPlan(
         config=replace(config, env_id=entry.id, algorithm=algorithm.name),
         algorithm=algorithm,
@@ -113,6 +117,7 @@ def prepare(config: TrainConfig) -> TrainingPlan:
         hyperparameters=found,
         env_kwargs={**held, **(config.env_kwargs or {})},
         dataset=dataset,
+        held_out=held_out,
         metrics=make_metrics(chosen),
     )
 
@@ -190,6 +195,25 @@ def _stored_dialogues(
         if chosen.get(name) is not None:
             found = choose(found, chosen[name])
     return found
+
+
+def _split(dataset: Dataset | None, share: float | None) -> tuple[Dataset | None, Dataset | None]:
+    """The dialogues to hold out, the same ones in every run, and those to learn from.
+
+    Raises:
+        ValueError: the share is not between 0 and 1, or leaves no dialogue on one of the sides.
+    """
+    if dataset is None or share is None:
+        return None, dataset
+    if not 0 < share < 1:
+        raise ValueError(f"held_out: expected a share between 0 and 1, got {share!r}")
+    held_out, rest = dataset.split(share)
+    if not len(held_out) or not len(rest):
+        raise ValueError(
+            f"held_out: expected dialogues to hold out and others to learn from, got "
+            f"{len(held_out)} and {len(rest)}; collect more, or give another share than {share!r}"
+        )
+    return held_out, rest
 
 
 def data_names(data: Data | None) -> list[str] | None:

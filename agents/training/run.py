@@ -17,6 +17,7 @@ from agents.storage.models import save
 from agents.training.callbacks import (
     AtMultiples,
     Curve,
+    HeldOutLoss,
     KeepModel,
     LearningCurve,
     LossCurve,
@@ -36,7 +37,7 @@ from dialgym.io.files import read_json, write_text
 from dialgym.io.hub import check_commits, commits
 from dialgym.registry import Environment
 
-HUB = "hub.json"
+HUB, BEST = "hub.json", "best_model.zip"
 EVALUATION_SEED = 1_000_003  # added to the seed: evaluation meets other dialogues than training
 LARGEST_EVALUATION = 64  # dialogues at a time
 
@@ -144,18 +145,32 @@ def make_callbacks(session: Session, interrupt: Interrupt) -> list[BaseCallback]
     made = _Callbacks(session) if session.processes.is_first else None
     plays = session.plan.algorithm.plays
     played = ([session.env] if plays else []) + (made.envs if made else [])
+    held_out = _held_out_loss(session)
     checkpoint = CheckpointCallback(
         session.plan.folder / FILE,
         session.plan.config.checkpoint_every,
         session.plan.interval,
         session.plan.identity(session.processes.count),
         played,
-        made.kept if made else [],
+        [*made.kept, *held_out] if made else [],
         interrupt,
     )
     if session.saved is not None:
         checkpoint.restore(session.model, session.saved)
-    return [*(made.before if made else []), checkpoint, *(made.after if made else [])]
+    around = (made.before, made.after) if made else ([], [])
+    return [*held_out, *around[0], checkpoint, *around[1]]
+
+
+def _held_out_loss(session: Session) -> list[BaseCallback]:
+    """What measures held-out dialogues, where there are some.
+
+    It keeps the best model, unless that is for evaluations in the env to say.
+    """
+    plan = session.plan
+    if plan.held_out is None:
+        return []
+    keeps = session.processes.is_first and not plan.config.eval_freq
+    return [HeldOutLoss(plan.held_out, KeepModel(plan.folder / BEST) if keeps else None)]
 
 
 class _Callbacks:
@@ -215,6 +230,6 @@ def _evaluation(session: Session, board: Any) -> Any:
     rows = min(config.eval_episodes, LARGEST_EVALUATION)
     raw = session.make_env(rows, seed, config.workers)
     env = normalized(raw, plan.hyperparameters, training=False)
-    best = KeepModel(plan.folder / "best_model.zip")
+    best = KeepModel(plan.folder / BEST)
     episodes = config.eval_episodes
     return evaluation(session.model, env, episodes, plan.folder, best, reader, config.verbose)

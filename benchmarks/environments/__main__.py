@@ -1,4 +1,4 @@
-"""How fast environments, policies and rewards are: ``python -m benchmarks.environments``.
+"""Speed of environments, policies and rewards: ``python -m benchmarks.environments``.
 
 Rates are per CPU-second of one process, the median of repeated runs, each beside a reference of the
 same run, so that figures from different machines can be compared.
@@ -17,18 +17,13 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from benchmarks.environments import multiwoz, visual
+from benchmarks.environments import multiwoz, questions
 from benchmarks.environments.dialogues import (
     ROWS,
     batched_dialogues,
     dialogue_label,
     evaluated_dialogues,
     single_dialogues,
-)
-from benchmarks.environments.questions import (
-    batched_questions,
-    greedy_questions,
-    single_questions,
 )
 from benchmarks.environments.replies import ROWS as REPLY_ROWS
 from benchmarks.environments.replies import UNSCORED, batched_replies
@@ -153,20 +148,22 @@ def multiwoz_figures(measure: Rate) -> Iterator[Figure]:
 
 def question_figures(measure: Rate) -> Iterator[Figure]:
     """Turns of twenty questions, single and batched, and of the greedy questioner."""
-    single = Figure("twenty questions, gym.make", measure(single_questions()), "/s")
+    single = Figure("twenty questions, gym.make", measure(questions.single_questions()), "/s")
     yield single
-    turns = measure(batched_questions())
+    turns = measure(questions.batched_questions())
     yield Figure(f"  batch of {BATCH:,}", turns, "/s", 50_000, single, "single")
-    yield Figure("  greedy, exact beliefs", measure(greedy_questions()), "/s", None)
+    yield Figure("  greedy, exact beliefs", measure(questions.greedy_questions()), "/s", None)
 
 
 def visual_figures(measure: Rate) -> Iterator[Figure]:
     """Questions about 1,000 generated scenes, answered by rules and ranked by the exact guesser."""
-    single = Figure("visual dialogue: questions", measure(visual.questions()), "/s", 5_000)
+    single = Figure(
+        "visual dialogue: questions", measure(questions.visual_questions()), "/s", 5_000
+    )
     yield single
-    together = measure(visual.batched_questions())
-    yield Figure(f"  batch of {visual.ROWS}", together, "/s", 5_000, single, "single")
-    greedy = measure(visual.greedy_questions())
+    together = measure(questions.batched_visual_questions())
+    yield Figure(f"  batch of {questions.ROWS}", together, "/s", 5_000, single, "single")
+    greedy = measure(questions.greedy_visual_questions())
     yield Figure("  of the greedy questioner", greedy, "/s", None, single, "random")
 
 

@@ -1,4 +1,4 @@
-"""How fast `dialgym serve-visual` is: ``python -m benchmarks.environments.serving``.
+"""Speed of `dialgym serve-visual`: ``python -m benchmarks.environments.serving``.
 
 A server in a process of its own, and clients in threads of this one, each of which plays dialogues
 of ten random questions: one request to ``/step_rank`` a question, and the next only after the
@@ -47,7 +47,7 @@ def server(settings: Sequence[str]) -> Iterator[tuple[str, psutil.Process]]:
 
 
 def questions_of(pool: Pool) -> Sequence[str]:
-    """What may be asked about the images."""
+    """Questions that may be asked about the images."""
     if pool.questions:
         return pool.questions
     dialogues = of_visdial(pool, "the benchmark").dialogues

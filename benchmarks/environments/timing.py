@@ -39,14 +39,14 @@ class Figure:
 
     @property
     def holds(self) -> bool | None:
-        """Whether it is as good as the bar asks; None without one."""
+        """True where it is as good as the bar asks; None without one."""
         if self.bar is None:
             return None
         return self.value >= self.bar if self.unit == "/s" else self.value <= self.bar
 
 
 def rate(work: Callable[[], int], repeats: int = REPEATS, seconds: float = SECONDS) -> float:
-    """How many units a CPU-second `work` does, which returns how many it did; the median."""
+    """Units a CPU-second of `work`, which returns how many it did; the median."""
     work()  # warms caches up
     return median(_rate(work, seconds) for _ in range(repeats))
 
@@ -72,7 +72,7 @@ def _cost(work: Callable[[], object]) -> float:
 
 
 def machine() -> dict[str, str]:
-    """What the figures depend on."""
+    """Facts of the machine that figures depend on."""
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return {
         "CPU": _processor(),

@@ -93,7 +93,7 @@ def cell(values: list[float]) -> str:
 
 
 def beside(world: World, dialogues: int) -> Iterator[tuple[str, bool]]:
-    """The scores beside those of ConvLab-2, and whether each is as it should be."""
+    """The scores beside those of ConvLab-2, and True where each is as it should be."""
     faulty = scores(world, Settings(fidelity="convlab2", reward="convlab2"), dialogues)
     mended = scores(world, Settings(reward="convlab2"), dialogues)
     yield "| | `convlab2` | ConvLab-2 | its interval | within | mended |", True

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import dialgym
-from dialgym.experiments.plots import FAINT
-from dialgym.io.files import write_atomically, write_text
-from dialgym.optional import require
+from dialgym.experiments.plots import new_figure, save_figure, tidy
+from dialgym.experiments.tables import markdown_table
+from dialgym.io.files import write_text
 from dialgym.tasks.slot_filling.domain.domain import load_domain
 
 ENV = "dialgym/SlotFilling-act-v0"
@@ -64,18 +64,14 @@ def label(name: str) -> str:
 def table(curves: Mapping[str, Sequence[Share]], percents: Sequence[int]) -> str:
     """The figures of the picture."""
     head = ["domain", *(f"{percent} %" for percent in percents)]
-    rows = [head, ["---"] * len(head), *([name, *map(str, c)] for name, c in curves.items())]
-    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    return markdown_table([head, *([name, *map(str, c)] for name, c in curves.items())])
 
 
 def draw(curves: Mapping[str, Sequence[Share]], percents: Sequence[int]) -> Any:
     """The picture, a figure of matplotlib."""
-    figure = require("matplotlib.figure", "ui", "drawing pictures").Figure(
-        (6.4, 4.0), layout="constrained"
-    )
+    figure = new_figure(6.4, 4.0)
     axes = figure.subplots()
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis="y", color=FAINT, linewidth=0.6)
+    tidy(axes)
     for i, (name, shares) in enumerate(curves.items()):
         colour, marker = STYLES[i % len(STYLES)]
         x = [percent + APART * (i - (len(curves) - 1) / 2) for percent in percents]
@@ -115,7 +111,7 @@ def main() -> None:
     if chosen.table:
         write_text(chosen.table, text)
     chosen.out.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(chosen.out, lambda path: draw(curves, percents).savefig(path, dpi=160))
+    save_figure(draw(curves, percents), chosen.out)
     print(chosen.out)
 
 

@@ -106,5 +106,5 @@ class Learner:
 
     @property
     def tokens(self) -> int:
-        """What an epoch on the rollout at hand needs to read: each dialogue once."""
+        """Tokens that an epoch on the rollout at hand needs to read: each dialogue once."""
         return self._reading.tokens

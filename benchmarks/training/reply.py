@@ -39,6 +39,12 @@ def iteration_figures(repeats: int) -> Iterator[Figure]:
     yield Figure(what, learner.steps / spent["iteration"], "/s", FASTEST)
 
 
+def all_rollout_figures(repeats: int) -> Iterator[Figure]:
+    """Those of each number of dialogues at once."""
+    for n_envs in ENVS:
+        yield from rollout_figures(n_envs, repeats)
+
+
 def rollout_figures(n_envs: int, repeats: int) -> Iterator[Figure]:
     """Steps of a rollout, and tokens of bare sampling from the same weights."""
     learner = Learner(reply_env(n_envs), REPLY * max(64 // n_envs, 1), n_envs * REPLY, 1)

@@ -11,7 +11,6 @@ import dialgym
 from dialgym.cli.benchmark import (
     benchmark,
     benchmark_panel,
-    benchmark_pydial,
     benchmark_references,
 )
 from dialgym.cli.chat import chat
@@ -114,6 +113,5 @@ app.command("view")(view)
 app.command("evaluate")(evaluate)
 app.command("benchmark")(benchmark)
 app.command("benchmark PANEL")(benchmark_panel)
-app.command("benchmark pydial")(benchmark_pydial)
 app.command("benchmark references")(benchmark_references)
 app.add_typer(leaderboard, name="leaderboard")

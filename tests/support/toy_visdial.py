@@ -4,7 +4,10 @@ import json
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
+
 from dialgym.tasks.visual_dialogue.guessers import Held
+from dialgym.tasks.visual_dialogue.pool import Pool
 from dialgym.tasks.visual_dialogue.retrieval import WordGuesser
 from dialgym.tasks.visual_dialogue.visdial import VisDialPool
 
@@ -50,6 +53,24 @@ def write_visdial(folder: Path, name: str = "visdial_1.0_val.json", **settings) 
     path = folder / name
     path.write_text(json.dumps(visdial_json(**settings)), encoding="utf-8")
     return path
+
+
+class PlainPool(Pool):
+    """Three images of which nothing is known but captions."""
+
+    features = np.eye(3, dtype=np.float32)
+    captions = ("one", "two", "three")
+    answerer = "rules"
+
+
+class Same:
+    """A guesser that ranks all images alike, and an answerer that always says yes."""
+
+    def percentiles(self, dialogues):
+        return np.full(len(dialogues), 0.5)
+
+    def reply(self, task, state, rng):
+        return "yes"
 
 
 class ToyTask:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import io
 from typing import Any, Self
 
 from stable_baselines3.common.type_aliases import GymEnv
 
+from agents.acts.base import copied_to
 from agents.acts.belief_structure import structure_of
 from agents.acts.feudal.hierarchy import check_transfer
-from agents.storage.models import read_model
 from dialgym.tasks import BeliefStructure
 
 OF_THE_DOMAIN = ("_last_obs", "_last_original_obs", "_last_episode_starts", "_masks", "_heads")
@@ -82,16 +81,6 @@ class Structured:
         wrapped = self._wrap_env(env, verbose=0)  # type: ignore[attr-defined]
         structure = structure_of(wrapped, type(self).__name__)
         check_transfer(self.structure, structure)
-        file = io.BytesIO()
-        self.save(file, exclude=OF_THE_DOMAIN)  # type: ignore[attr-defined]
-        file.seek(0)
-        here = {
-            "observation_space": wrapped.observation_space,
-            "action_space": wrapped.action_space,
-            "policy_kwargs": {**self.policy_kwargs, "structure": structure},
-            "num_timesteps": 0,
-            "_episode_num": 0,
-        }
-        device = self.device  # type: ignore[attr-defined]
-        made: Self = read_model(type(self), file, wrapped, device, {**here, **changes})
+        kwargs = {**self.policy_kwargs, "structure": structure}
+        made: Self = copied_to(self, wrapped, OF_THE_DOMAIN, {"policy_kwargs": kwargs, **changes})
         return made

@@ -155,11 +155,6 @@ class Committee(GPSarsa):
             self.given = {name: member.copy() for name, member in other.members.items()}
         self._setup_model()
 
-    def _moved(self) -> None:
-        """A new domain has a new member; those of the others stay as they are."""
-        self.members = {name: member.copy() for name, member in self.members.items()}
-        del self.process
-
     def _excluded_save_params(self) -> list[str]:
         return [*super()._excluded_save_params(), "process"]
 

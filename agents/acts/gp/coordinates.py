@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.acts.belief_structure import offered
+from agents.acts.belief_structure import block_entries, offered, value_entries
 from agents.storage.values import storable
 from dialgym.tasks.acts import BeliefStructure, SlotBelief
 
@@ -61,10 +61,10 @@ class Abstract:
         by_slot = {slot.name: name for name, slot in named.items()}
         slots = [*named.values()]
         self.nones = np.array([slot.none for slot in slots])
-        self.values = _padded([_values(slot) for slot in slots], top, structure.size)
-        plain = dict(_entries(structure, DISTRIBUTIONS))
+        self.values = value_entries(slots, structure.size, top)
+        plain = dict(block_entries(structure, DISTRIBUTIONS))
         asked = dict(_requests(structure, by_slot))
-        binary = {**asked, **dict(_entries(structure, ("offer", "counts")))}
+        binary = {**asked, **dict(block_entries(structure, ("offer", "counts")))}
         self.plain, self.binary = np.array([*plain.values()]), np.array([*binary.values()])
         self.features = (
             *(f"{name}.none" for name in named),
@@ -135,21 +135,3 @@ def _requests(structure: BeliefStructure, by_slot: dict[str, str]) -> Iterator[t
         else:
             yield f"info{others:02}.requested", entry
             others += 1
-
-
-def _entries(structure: BeliefStructure, blocks: tuple[str, ...]) -> Iterator[tuple[str, int]]:
-    for name in blocks:
-        start, stop = structure.blocks.get(name, (0, 0))
-        for entry in range(start, stop):
-            yield f"{name}.{entry - start}", entry
-
-
-def _values(slot: SlotBelief) -> list[int]:
-    """The entries of a slot but for that of none."""
-    return [entry for entry in range(slot.start, slot.stop) if entry != slot.none]
-
-
-def _padded(rows: list[list[int]], least: int, fill: int) -> np.ndarray:
-    """(S, V) int64: entries of each slot, `fill` beyond its last; V is at least `least`."""
-    longest = max([least, *(len(row) for row in rows)])
-    return np.array([row + [fill] * (longest - len(row)) for row in rows])

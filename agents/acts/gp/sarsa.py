@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping
-from copy import copy, deepcopy
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, Self, Unpack
 
 import numpy as np
 from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.type_aliases import GymEnv
 
+from agents.acts.base import copied_to
 from agents.acts.belief_structure import structure_of
 from agents.acts.gp.coordinates import TOP, Coordinates, Plain, coordinates_of
 from agents.acts.gp.dialogue_learner import DialogueLearner, ProcessOptions
@@ -130,6 +130,7 @@ class GPSarsa(DialogueLearner):
             self.coordinates = coordinates_of(self.env, self.top)
         if not hasattr(self, "process"):
             self.process = self._new_process()
+        self.process.widen(self.coordinates.features)  # it may have been that of another domain
         self.prior = None if self.prior_file is None else load(io.BytesIO(self.prior_file))
         if self.prior is not None:
             _check_prior(self.prior, self)
@@ -225,7 +226,7 @@ class GPSarsa(DialogueLearner):
 
     # Other domains
 
-    def transferred(self, env: GymEnv, **changes: Any) -> Any:
+    def transferred(self, env: GymEnv, **changes: Any) -> Self:
         """A copy that acts in the domain of another env, and can learn on there.
 
         Slots of the domains are matched by rank, see `Abstract`. Of slots that it has not met it
@@ -238,31 +239,24 @@ class GPSarsa(DialogueLearner):
         Raises:
             ValueError: one of the envs does not say what its beliefs and acts are about.
         """
-        model, who = copy(self), type(self).__name__
-        model.env = self._wrap_env(env, verbose=0)
-        structure_of(model.env, who)
+        wrapped, who = self._wrap_env(env, verbose=0), type(self).__name__
+        structure_of(wrapped, who)
         if isinstance(self.coordinates, Plain):
             raise ValueError(f"{who}: it has learned where nothing says what beliefs are about")
-        model.observation_space = model.env.observation_space
-        model.action_space, model.n_envs = model.env.action_space, model.env.num_envs
-        model._last_obs, model.open = None, OpenDialogues(model.n_envs, self.gamma)
-        model.coordinates = coordinates_of(model.env, self.top)
-        model.generator = deepcopy(self.generator)
-        model.ended, model.history = [], None
-        model.num_timesteps = model.dialogues = model._n_updates = 0
-        model._moved()
-        vars(model).update(changes)
-        model._setup_model()
-        return model
+        here = {
+            "coordinates": coordinates_of(wrapped, self.top),
+            "open": OpenDialogues(wrapped.num_envs, self.gamma),
+            "history": None,
+            "dialogues": 0,
+            "_n_updates": 0,
+        }
+        made: Self = copied_to(self, wrapped, ("_last_obs", "history"), {**here, **changes})
+        return made
 
     def begin_from(self, other: GPSarsa) -> None:
         """Know what another one knows, which may be of another domain."""
         self.process = other.process.copy()
         self.process.widen(self.coordinates.features)
-
-    def _moved(self) -> None:
-        """Have a process of its own, which knows the features of a new domain too."""
-        self.begin_from(self)
 
     def _excluded_save_params(self) -> list[str]:
         return [*super()._excluded_save_params(), "prior"]

@@ -257,7 +257,7 @@ class DailyDialog(ReplyTask):
         return self.human(state)[: self.longest]
 
     def random_reply(self, rng: np.random.Generator) -> str:
-        """What somebody said anywhere in the training split."""
+        """An utterance of anybody in the training split."""
         texts = self.training.texts
         return texts[int(rng.integers(len(texts)))][: self.longest]
 

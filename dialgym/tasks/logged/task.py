@@ -130,7 +130,7 @@ class Logged(ReplyTask):
         return self._fitting(state.turn)
 
     def random_reply(self, rng: np.random.Generator) -> str:
-        """What the system said anywhere in the log."""
+        """An utterance of the system anywhere in the log."""
         said = self.corpus.said
         return self.corpus.texts[said[int(rng.integers(len(said)))]]
 

@@ -194,21 +194,6 @@ def test_surprises_are_rewarded_and_what_is_learned_no_longer_surprises():
     assert model.policy.curiosity(*seen)[1] < 0.5 * loss
 
 
-def test_words_are_spelled_within_masks_too(tmp_path):
-    settings = {"learning_starts": 20, "policy_kwargs": {"net_arch": [8]}, "n_envs": 2}
-    given = {
-        "hyperparameters": settings,
-        "log_dir": tmp_path,
-        "progress_bar": False,
-        "eval_freq": 100,
-    }
-    agents.train("Wordle-20-v0", "dqn", total_timesteps=200, eval_episodes=2, samples=2, **given)
-    lines = [ln for f in (tmp_path / "samples").iterdir() for ln in f.read_text().splitlines()]
-    said = {ln.removeprefix("system: ") for ln in lines if ln.startswith("system: ")}
-    assert said
-    assert said <= set(gym.make("dialgym/Wordle-20-v0").unwrapped.task.answers)
-
-
 def test_mistakes_are_one_clear_error():
     seen = gym.spaces.Dict({"a": gym.spaces.Box(0, 1, (2,), np.float32)})
     env = gym.Env()

@@ -74,12 +74,12 @@ def test_durations():
     ],
 )
 def test_bad_names_are_one_clear_message(tmp_path, options, message):
-    text = fail("benchmark", "pydial", "--out", str(tmp_path), *options)
+    text = fail("benchmark", "slot-filling-acts", "--out", str(tmp_path), *options)
     assert message in " ".join(text.split())
 
 
 def test_known_domains_are_listed_once(tmp_path):
-    text = fail("benchmark", "pydial", "--out", str(tmp_path), "--domains", "Nowhere")
+    text = fail("benchmark", "slot-filling-acts", "--out", str(tmp_path), "--domains", "Nowhere")
     known = " ".join(text.split()).partition("Known: ")[2].rstrip(".").split(", ")
     assert len(known) == len({*known}) > 10
 

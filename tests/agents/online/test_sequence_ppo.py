@@ -18,6 +18,7 @@ import agents
 import dialgym
 from agents import GRPO, GPTPolicy, SequencePPO
 from agents.models.masking import unpacked_bits
+from tests.support.resuming import assert_comes_back
 from tests.support.toy_tokens import Echo
 
 SMALL = {"n_layer": 2, "n_head": 2, "n_embd": 16}
@@ -294,12 +295,7 @@ def test_learns_in_stock_pools_saves_and_loads(algorithm, pool, tmp_path):
     assert model.num_timesteps >= 160
     mean, _ = evaluate_policy(model, make_vec_env(Echo, 2, seed=1), n_eval_episodes=4)
     assert 0 <= mean <= 2
-    model.save(tmp_path / "model")
-    loaded = agents.load(tmp_path / "model.zip")
-    assert type(loaded) is algorithm
-    obs = np.stack([Echo().reset(seed=i)[0] for i in range(6)])
-    expected = model.predict(obs, deterministic=True)[0]
-    assert loaded.predict(obs, deterministic=True)[0].tolist() == expected.tolist()
+    loaded = assert_comes_back(model, tmp_path / "model.zip")
     loaded.set_env(env)
     loaded.learn(80, reset_num_timesteps=False)
     assert loaded.num_timesteps >= 240

@@ -313,16 +313,6 @@ def test_without_wandb_it_says_how_to_get_it(monkeypatch, tmp_path):
         train(log_dir=tmp_path, wandb=True, **ARGUMENTS)
 
 
-@pytest.mark.slow
-def test_wandb_itself_takes_the_events_offline(tmp_path):
-    wandb = pytest.importorskip("wandb")
-    train(log_dir=tmp_path / "run", wandb={"mode": "offline"}, **ARGUMENTS)
-    assert wandb.run is None
-    identity = (tmp_path / "run" / ID_FILE).read_text()
-    (record,) = (tmp_path / "run" / "wandb").glob(f"offline-run-*/run-{identity}.wandb")
-    assert b"rollout/ep_rew_mean" in record.read_bytes()
-
-
 # Stable-Baselines3's own
 
 

@@ -301,6 +301,38 @@ def test_rewards_of_tokens_are_added_to_stored_dialogues(games, tmp_path):
         assert message in fail(*command, "-p", f"token_reward={wrong}")
 
 
+def rows_of(folder):
+    """The learning curve, without the seconds."""
+    with (folder / "learning_curve.csv").open() as file:
+        return [{k: v for k, v in row.items() if k != "seconds"} for row in csv.DictReader(file)]
+
+
+@pytest.mark.parametrize("algo", ["bc", "ilql"])
+def test_the_loss_of_held_out_dialogues_is_measured_while_training(algo, games, tmp_path):
+    own = {**TINY, "learning_rate": 0.03, "held_out": 0.3}
+    kwargs = {"data": games, "hyperparameters": own, "progress_bar": False}
+    model = train(ID, algo, log_dir=tmp_path / "a", total_timesteps=8, **kwargs)
+    held, rest = dialgym.load_dataset(games).split(0.3)
+    assert len(model.data) == len(rest) < 40
+    rows = rows_of(tmp_path / "a")
+    found = [float(row["held_out/loss"]) for row in rows]
+    assert len(found) == 2
+    measured = model.mean_losses(model.stored(held))
+    assert {f"held_out/{name}" for name in measured} <= rows[1].keys()
+    assert found[1] == pytest.approx(measured["loss"], rel=1e-5)
+    best = agents.load(tmp_path / "a" / "best_model.zip", env=model.env)
+    assert best.mean_losses(best.stored(held))["loss"] == pytest.approx(min(found), rel=1e-5)
+
+    train(ID, algo, log_dir=tmp_path / "b", total_timesteps=4, **kwargs)
+    train(ID, algo, log_dir=tmp_path / "b", total_timesteps=8, resume=True, **kwargs)
+    assert rows_of(tmp_path / "b") == rows
+    for wrong, message in {
+        "1.5": "held_out: expected a share between 0 and 1, got 1.5",
+        "0.9999999": "got 40 and 0; collect more, or give another share than 0.9999999",
+    }.items():
+        assert message in fail("train", algo, ID, "-d", str(games), "-p", f"held_out={wrong}")
+
+
 def test_dialogues_where_none_or_others_are_wanted_are_one_clear_error(games, tmp_path):
     assert "data: ilql learns from stored dialogues, got none" in fail("train", "ilql", ID)
     assert "data: ppo learns by playing" in fail("train", "ppo", ID, "--data", str(games))

@@ -156,16 +156,6 @@ def test_what_has_no_acts_says_so(games: Dataset):
         concatenate([games, other]).acts()
 
 
-def test_older_datasets_have_no_acts(tmp_path: Path):
-    parquet = pytest.importorskip("pyarrow.parquet")
-    old = dialgym.collect("Wordle-20-v0", "random", 5)
-    names = ["acts", "observations", "actions", "action_masks"]
-    parquet.write_table(old.table.drop_columns(names), tmp_path / "old.parquet")
-    read = dialgym.load_dataset(tmp_path / "old.parquet")
-    assert read.table.equals(old.table)
-    assert len(read + old) == 10
-
-
 def test_a_description_counts_them(games: Dataset):
     assert "acts        chosen in 30 dialogues" in str(games.describe())
     assert "acts" not in str(dialgym.collect("Wordle-20-v0", "random", 2).describe())

@@ -7,7 +7,6 @@ import pytest
 import dialgym.rewards
 from dialgym.rewards import Reply
 from dialgym.rewards.judges import NEGATIONS, STRONGER, WEAKER, Sentiment
-from dialgym.rewards.toxicity import Toxicity
 from dialgym.rewards.words import WeightedLexicon, base_forms, read_lexicon, tokens_of
 
 LISTS = Path(dialgym.rewards.__file__).parent / "lexicons"
@@ -72,17 +71,3 @@ def test_sentiment_tells_kind_from_unkind():
     bad = ["I hate this awful place.", "That's terrible, I'm so sorry.", "What a boring mess."]
     assert min(map(score, good)) > 0.3 > -0.3 > max(map(score, bad))
     assert score("I don't like it at all") < 0 < score("I like it")
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: Toxicity(values=(0, 1)), "needs three finite values"),
-        (lambda: Toxicity(values=(0, 1, float("nan"))), "needs three finite values"),
-        (lambda: Toxicity(measure="labels"), "measure of reward 'toxicity' must be one of"),
-        (lambda: Toxicity(data="a.csv", model="b"), "takes data or a model, not both"),
-    ],
-)
-def test_bad_settings_are_one_clear_error(make, message):
-    with pytest.raises(ValueError, match=message):
-        make()

@@ -2,8 +2,6 @@
 
 import copy
 import pickle
-import re
-import subprocess
 import sys
 from itertools import pairwise
 
@@ -367,25 +365,6 @@ def test_a_user_that_never_has_the_floor_is_no_learner(path, make_env):
         make_env("dialgym/DailyDialog-v0", **kwargs).reset(seed=0)
     env = make_env("dialgym/DailyDialog-v0", turns=2, **kwargs)
     env.reset(seed=0, options={"dialogue": 0, "turn": 1})
-
-
-PROBE = """
-import sys
-sys.modules["nltk"] = None  # as if it were not installed
-import gymnasium as gym
-import dialgym
-gym.make("dialgym/Wordle-utterance-v0")
-try:
-    gym.make("dialgym/DailyDialog-utterance-v0")
-except ImportError as error:
-    print(error)
-"""
-
-
-def test_a_missing_extra_is_one_error_of_these_tasks_alone():
-    result = subprocess.run([sys.executable, "-c", PROBE], capture_output=True, text=True)
-    expected = 'DailyDialog with its own rewards needs nltk, .* pip install "dialgym\\[rewards\\]"'
-    assert re.search(expected, result.stdout), result.stderr
 
 
 @pytest.mark.parametrize("make_env", [gym.make, gym.make_vec])

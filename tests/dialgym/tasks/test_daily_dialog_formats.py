@@ -193,16 +193,16 @@ def write(name: str, text: str | bytes):
     return make
 
 
-def mismatched(path: Path) -> Path:
-    (path / "dialogues_text.txt").write_text("Hi. __eou__ Hello. __eou__\nA __eou__ B __eou__\n")
-    (path / "dialogues_act.txt").write_text("1 1\n1 2 3\n")
-    return path
+def with_acts(acts: str):
+    """Writes the files of the release: two dialogues of two utterances, with these acts."""
 
+    def make(path: Path) -> Path:
+        texts = "Hi. __eou__ Hello. __eou__\nA __eou__ B __eou__\n"
+        (path / "dialogues_text.txt").write_text(texts)
+        (path / "dialogues_act.txt").write_text(acts)
+        return path
 
-def short(path: Path) -> Path:
-    (path / "dialogues_text.txt").write_text("Hi. __eou__ Hello. __eou__\nA __eou__ B __eou__\n")
-    (path / "dialogues_act.txt").write_text("1 1\n")
-    return path
+    return make
 
 
 GOOD = '{"turns": ["Hi.", "Hello."]}\n'
@@ -213,41 +213,30 @@ FAULTS = {
     "not a row": (write("a.jsonl", GOOD + "[1]\n"), r"a.jsonl, line 2: expected an object .*\[1\]"),
     "no utterances": (
         write("a.jsonl", GOOD + '{"words": 1}\n'),
-        "a.jsonl, line 2: expected utterances as dialog or dialogue or utterances or turns",
-    ),
+        "a.jsonl, line 2: expected utterances as dialog or dialogue or utterances or turns"),
     "no text": (
-        write("a.jsonl", '{"turns": [1]}\n'),
-        "line 1: expected text as an utterance; got 1",
-    ),
+        write("a.jsonl", '{"turns": [1]}\n'), "line 1: expected text as an utterance; got 1"),
     "too few acts": (
         write("a.jsonl", GOOD + '{"turns": ["a", "b"], "acts": [1]}\n'),
-        "a.jsonl, line 2: 2 utterances, but 1 of act",
-    ),
+        "a.jsonl, line 2: 2 utterances, but 1 of act"),
     "no such act": (
         write("a.jsonl", '{"turns": ["a"], "act": [5]}\n'),
-        "line 1: expected act from 0 to 4; got 5",
-    ),
+        "line 1: expected act from 0 to 4; got 5"),
     "acts that are no list": (
         write("a.jsonl", '{"turns": ["a", "b"], "act": 3}\n'),
-        "line 1: expected a list of labels as act; got 3",
-    ),
+        "line 1: expected a list of labels as act; got 3"),
     "acts that are none": (
         write("a.jsonl", '{"turns": ["a", "b"], "act": [1, [2]]}\n'),
-        r"line 1: expected act from 0 to 4; got \[2\]",
-    ),
+        r"line 1: expected act from 0 to 4; got \[2\]"),
     "a list that is no JSON": (
         write("a.csv", "dialog,act\n\"['Hi.' 'Hello.']\",[3 4]\n"),
-        r"a.csv, line 2: expected utterances as dialog .*; got \"\['Hi",
-    ),
+        r"a.csv, line 2: expected utterances as dialog .*; got \"\['Hi"),
     "no gzip": (write("a.jsonl.gz", "hello"), "a.jsonl.gz: expected a file of gzip, whole"),
     "half a gzip": (
         write("a.jsonl.gz", gzip.compress(b"{}" * 99)[:-9]),
-        "a.jsonl.gz: expected a file of gzip, whole",
-    ),
+        "a.jsonl.gz: expected a file of gzip, whole"),
     "a field too long": (
-        write("a.csv", "dialog\n" + "x" * 200_000 + "\n"),
-        "a.csv: expected CSV .*limit",
-    ),
+        write("a.csv", "dialog\n" + "x" * 200_000 + "\n"), "a.csv: expected CSV .*limit"),
     "no list": (write("dialogues.json", '{"a": 1}'), "dialogues.json: expected a list of rows"),
     "broken JSON": (write("dialogues.json", "[1,"), "dialogues.json: expected JSON"),
     "no zip": (write("data.zip", "hello"), "data.zip: expected a zip"),
@@ -255,12 +244,13 @@ FAULTS = {
     "no Parquet": (write("a.parquet", "hello"), "a.parquet: expected a Parquet file"),
     "nothing known": (
         lambda path: write("d/read.me", "")(path).parent,
-        "expected dialogues.json, dialogues_text.txt or files of rows .* got read.me",
-    ),
+        "expected dialogues.json, dialogues_text.txt or files of rows .* got read.me"),
     "empty": (write("a.jsonl", "\n"), "has no dialogues. Give data that has at least one"),
-    "mismatch": (mismatched, "dialogues_text.txt, row 2: 2 utterances, but 3 of act"),
-    "too few lines": (short, "dialogues_text.txt, row 2: texts, acts and emotions have not"),
-}
+    "mismatch": (
+        with_acts("1 1\n1 2 3\n"), "dialogues_text.txt, row 2: 2 utterances, but 3 of act"),
+    "too few lines": (
+        with_acts("1 1\n"), "dialogues_text.txt, row 2: texts, acts and emotions have not"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("fault", FAULTS)

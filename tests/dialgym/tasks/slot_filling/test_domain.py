@@ -55,26 +55,15 @@ def all_names(data):
 
 
 @pytest.mark.parametrize("name", SIZES)
-def test_sizes_of_a_domain_of_pydial(name, data):
-    path = data / "pydial" / f"{name}-rules.json"
-    if not path.exists():
-        pytest.skip(f"{name} is not among the files at {path.parent}")
-    assert sizes(load_domain(path)) == SIZES[name]
+def test_sizes_of_a_domain_of_pydial(name, real_file):
+    assert sizes(load_domain(real_file("pydial", f"{name}-rules.json"))) == SIZES[name]
 
 
-def test_rows_of_pydial_come_in_the_order_of_the_table(data):
-    rows = load_domain(data / "pydial" / "CamRestaurants").database.rows
-    assert [row["name"] for row in rows[:2]] == ["the nirala", "city stop restaurant"]
-
-
-def test_names_that_several_rows_share(data):
-    database = load_domain(data / "pydial" / "SFRestaurants").database
-    assert len({row["name"] for row in database.rows}) == 242
-
-
-def test_slots_that_yes_or_no_answers(data):
-    assert load_domain(data / "pydial" / "SFRestaurants").ontology.binary == ("allowedforkids",)
-    assert load_domain(data / "pydial" / "CamRestaurants").ontology.binary == ()
+def test_rows_and_slots_of_pydial(data):
+    cam, sf = (load_domain(data / "pydial" / name) for name in ("CamRestaurants", "SFRestaurants"))
+    assert [row["name"] for row in cam.database.rows[:2]] == ["the nirala", "city stop restaurant"]
+    assert len({row["name"] for row in sf.database.rows}) == 242  # some rows share a name
+    assert (cam.ontology.binary, sf.ontology.binary) == ((), ("allowedforkids",))
 
 
 # Built-in domains
@@ -180,17 +169,17 @@ def test_files_that_a_domain_is_read_from(tmp_path, monkeypatch):
     assert domain_files("CamHotels") == domain_files("Restaurants") == ()
 
 
-@pytest.mark.parametrize("domain", ["", None, 3, ["Restaurants"]])
-def test_what_is_neither_name_nor_path(domain):
-    with pytest.raises(ValueError, match=r"expected the name of a domain.*, or the path of its"):
+@pytest.mark.parametrize(
+    ("domain", "message"),
+    [
+        *[(domain, r"expected the name of a domain.*, or the path of its")
+          for domain in ("", None, 3, ["Restaurants"])],
+        ("Restaurant", r"unknown domain 'Restaurant'\. Did you mean 'Restaurants'"),
+    ],
+)  # fmt: skip
+def test_what_is_neither_name_nor_path(domain, message):
+    with pytest.raises(ValueError, match=message):
         load_domain(domain)
-
-
-def test_an_unknown_name():
-    with pytest.raises(
-        ValueError, match=r"unknown domain 'Restaurant'\. Did you mean 'Restaurants'"
-    ):
-        load_domain("Restaurant")
 
 
 def test_an_unknown_name_in_the_folder(tmp_path, monkeypatch):

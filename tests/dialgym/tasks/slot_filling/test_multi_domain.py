@@ -48,6 +48,14 @@ def play(env, manager, **reset):
     return gained
 
 
+def about_sf(**settings):
+    """An env in which the user wants both domains, and has just said which is the first."""
+    env = dialgym.multi_domain_env([CR, SFR], **settings)
+    env.reset(seed=4, options=BOTH)
+    env.step(ASK)
+    return env
+
+
 @pytest.mark.parametrize("kwargs", MASKS, ids=str)
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_pettingzoos_own_tests_pass(kwargs):
@@ -135,9 +143,7 @@ def test_the_topic_manager_asks_until_the_topic_is_known():
 
 
 def test_who_is_asked_at_once_says_the_topic_and_begins():
-    env = dialgym.multi_domain_env([CR, SFR])
-    env.reset(seed=4, options=BOTH)
-    env.step(ASK)
+    env = about_sf()
     lines = [text for _, text, _ in env.task.transcript(env.dialogue_state, TOPICS)]
     assert lines[:2] == ["ask_topic()", 'inform(topic="SFRestaurants") 1.00']
     assert lines[2].startswith("inform(type")
@@ -171,20 +177,13 @@ def test_the_topic_manager_hangs_up():
     assert all(env.terminations.values())
 
 
-def test_a_goodbye_of_a_domains_policy_ends_the_dialogue():
-    env = dialgym.multi_domain_env([CR, SFR])
-    env.reset(seed=4, options=BOTH)
-    env.step(ASK)
+def test_a_goodbye_or_the_last_turn_of_a_domain_ends_the_dialogue():
+    env = about_sf()
     env.step(env.task.acts[SF].names.index("bye"))
     assert all(env.terminations.values())
     assert env.rewards == {CAM: 0.0, SF: -1.0, TOPICS: 0.0}
     assert not env.infos[SF]["is_success"]
-
-
-def test_a_domains_limit_of_turns_ends_the_dialogue():
-    env = dialgym.multi_domain_env([CR, SFR], turns=2)
-    env.reset(seed=4, options=BOTH)
-    env.step(ASK)
+    env = about_sf(turns=2)
     for _ in range(2):
         assert not any(env.terminations.values())
         env.step(env.task.acts[SF].names.index("request_food"))

@@ -90,47 +90,33 @@ def test_the_system_hears_a_list_and_the_user_itself():
     assert "null()" not in task.transcript(state, USER)[-1].text
 
 
-def test_each_turn_costs_one():
-    state, rng = talk()
-    (outcome,) = say(TASK, state, rng, "reqmore()")
-    assert outcome.rewards == {SYSTEM: -1, USER: -1}
-    assert outcome.parts("system") == {"turn": -1}
-    (outcome,) = say(TASK, state, rng, state.planned[0])
-    assert outcome.rewards == {SYSTEM: 0, USER: 0}
-    assert not outcome.terminated
+@pytest.mark.parametrize(
+    ("texts", "parts", "over"),
+    [
+        (["reqmore()"], {"turn": -1}, False),
+        (["reqmore()", "ack()"], {}, False),
+        (["bye()"], {"turn": -1}, True),
+        (["reqmore()", "bye()"], {"closing": -1}, True),  # the system answers it
+        (["request(food)", "ack()"] * 2 + ["request(food)"], {"turn": -1}, True),
+    ],
+    ids=["a turn", "an answer", "a bye of the system", "a bye of the user", "the last turn"],
+)
+def test_what_a_turn_costs_and_ends(texts, parts, over):
+    task = SlotFilling("Restaurants", turns=3)
+    state, rng = talk(task)
+    outcomes = say(task, state, rng, *texts)
+    assert not any(outcome.terminated for outcome in outcomes[:-1])
+    assert (outcomes[-1].terminated, outcomes[-1].truncated) == (over, False)
+    assert outcomes[-1].success is (False if over else None)
+    assert outcomes[-1].parts("system") == outcomes[-1].parts("user") == parts
+    assert outcomes[-1].rewards == dict.fromkeys((SYSTEM, USER), sum(parts.values()))
 
 
-def test_a_bye_of_the_system_ends_it():
-    state, rng = talk()
-    (outcome,) = say(TASK, state, rng, "bye()")
-    assert (outcome.terminated, outcome.truncated, outcome.success) == (True, False, False)
-    assert outcome.parts("system") == {"turn": -1}
-
-
-def test_a_bye_of_the_user_ends_it_and_is_answered_at_a_cost():
-    state, rng = talk()
-    _, outcome = say(TASK, state, rng, "reqmore()", "bye()")
-    assert outcome.terminated
-    assert outcome.components == {"system": {"closing": -1}, "user": {"closing": -1}}
-
-
-def test_but_not_its_first_words():
+def test_the_first_words_of_the_user_end_nothing():
     rng = np.random.default_rng(0)
     state = TASK.initial(rng)
     assert not TASK.speak(state, "bye()", rng).terminated
     assert TASK.speaker(state) == SYSTEM
-
-
-def test_the_last_turn_ends_it():
-    task = SlotFilling("Restaurants", turns=3)
-    state, rng = talk(task)
-    outcomes = []
-    for _ in range(3):
-        outcomes += say(task, state, rng, "request(food)")
-        if not outcomes[-1].terminated:
-            say(task, state, rng, "ack()")
-    assert [outcome.terminated for outcome in outcomes] == [False, False, True]
-    assert outcomes[-1].success is False
 
 
 @pytest.mark.parametrize("seed", range(5))

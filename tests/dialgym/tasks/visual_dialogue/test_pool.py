@@ -12,6 +12,7 @@ from dialgym.tasks.visual_dialogue.captions import caption_likelihood, captions
 from dialgym.tasks.visual_dialogue.guessers import Held, make_guesser, percentile_ranks
 from dialgym.tasks.visual_dialogue.pool import Pool, SceneBook, make_pool
 from dialgym.tasks.visual_dialogue.scenes import SPLITS, generate
+from tests.support.toy_visdial import Same
 
 BOOK = SceneBook(40)
 
@@ -117,13 +118,8 @@ def test_bad_arguments_are_one_clear_error(make, message):
         make()
 
 
-class Uniform:
-    def percentiles(self, dialogues):
-        return np.full(len(dialogues), 0.5)
-
-
 def test_an_object_that_ranks_is_a_guesser():
-    guesser = Uniform()
+    guesser = Same()
     assert make_guesser(guesser, BOOK) is guesser
     assert guesser.percentiles([Held("", (), 0)]) == 0.5
 

@@ -142,4 +142,6 @@ def test_what_the_command_line_says_of_bad_arguments():
     )
     with listening("serve-visual") as listener:
         port = str(listener.getsockname()[1])
-        assert f"cannot listen at 127.0.0.1, port {port}" in fail("serve-visual", "--port", port)
+        said = fail("serve-visual", "--port", port)
+    assert f"cannot listen at 127.0.0.1, port {port}" in said
+    assert "--port 0" in said

@@ -343,10 +343,3 @@ def test_too_many_requests_are_turned_away(served):
         found = list(step_in_all(task, url))
     assert {status for status, _ in found} == {200, 503}
     assert {"detail": "too many requests are waiting; try again later."} in [f for _, f in found]
-
-
-def test_a_port_that_is_taken_is_told():
-    with serving.listening("serve-visual") as listener:
-        port = listener.getsockname()[1]
-        with pytest.raises(OSError, match=f"cannot listen at 127.0.0.1, port {port}: .*--port 0"):
-            serving.listening("serve-visual", port=port)

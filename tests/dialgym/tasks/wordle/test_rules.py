@@ -25,28 +25,31 @@ def replies(state):
     return [line.text for line in state.lines if line.speaker == "user"]
 
 
-def test_a_won_game():
-    state, outcomes = play(Wordle(), ["speed", "abide"], "abide")
-    assert replies(state) == ["b b y b y", "g g g g g"]
-    assert [o.rewards["system"] for o in outcomes] == [-1.0, 0.0]
-    assert [o.rewards["user"] for o in outcomes] == [1.0, 0.0]
-    assert [o.terminated for o in outcomes] == [False, True]
-    assert outcomes[-1].success is True
+NO_WORDS = ("", "cran", "cranes", "zzzzz", "CRANE", "c r a", "cr\ufffdne")
+GAMES = {
+    "won": ({}, ["speed", "abide"], ["b b y b y", "g g g g g"], [-1, 0], True),
+    "lost": ({}, ["speed"] * 6, ["b b y b y"] * 6, [-1] * 6, False),
+    "any five letters": (
+        {"guesses": "any"}, ["zzzzz", "speed", "ab"], ["b b b b b", "b b y b y", "invalid"],
+        [-1] * 3, None),
+    "ILQL's feedback": ({"feedback": "ilql"}, ["speed"], ["b b y y y"], [-1], None),
+    **{f"no word: {text!r}": ({}, [text] * 6, ["invalid"] * 6, [-1] * 6, False)
+       for text in NO_WORDS},
+}  # fmt: skip
+"""Settings, what is guessed, the replies, the rewards, and success; the secret is abide."""
 
 
-def test_a_lost_game_is_terminated_not_truncated():
-    _, outcomes = play(Wordle(), ["speed"] * 6, "abide")
-    assert outcomes[-1].terminated
-    assert not outcomes[-1].truncated
-    assert outcomes[-1].success is False
-    assert sum(o.rewards["system"] for o in outcomes) == -6
-
-
-@pytest.mark.parametrize("guess", ["", "cran", "cranes", "zzzzz", "CRANE", "c r a", "cr\ufffdne"])
-def test_what_is_not_a_word_takes_a_turn(guess):
-    state, outcomes = play(Wordle(), [guess] * 6, "abide")
-    assert replies(state) == ["invalid"] * 6
-    assert outcomes[-1].terminated
+@pytest.mark.parametrize("game", GAMES)
+def test_games(game):
+    settings, guesses, expected, rewards, success = GAMES[game]
+    state, outcomes = play(Wordle(**settings), guesses, "abide")
+    assert replies(state) == expected
+    assert [o.rewards["system"] for o in outcomes] == rewards
+    assert [o.rewards["user"] for o in outcomes] == [-reward for reward in rewards]
+    ends = [False] * (len(guesses) - 1) + [success is not None]
+    assert [o.terminated for o in outcomes] == ends
+    assert not any(o.truncated for o in outcomes)
+    assert outcomes[-1].success is success
 
 
 def test_rejected_guesses_cost_but_take_no_turn_until_the_limit():
@@ -58,16 +61,6 @@ def test_rejected_guesses_cost_but_take_no_turn_until_the_limit():
     state, outcomes = play(task, ["zzzzz"] * 3, "abide")
     assert outcomes[-1].truncated
     assert not outcomes[-1].terminated
-
-
-def test_any_five_letters():
-    state, _ = play(Wordle(guesses="any"), ["zzzzz", "speed", "ab"], "abide")
-    assert replies(state) == ["b b b b b", "b b y b y", "invalid"]
-
-
-def test_ilql_feedback():
-    state, _ = play(Wordle(feedback="ilql"), ["speed"], "abide")
-    assert replies(state) == ["b b y y y"]
 
 
 def test_hard_mode_holds_to_the_hints():
