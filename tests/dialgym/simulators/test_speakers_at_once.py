@@ -167,7 +167,7 @@ def test_a_row_of_the_registry_can_name_a_simulator():
 
 
 def play(task, simulator, steps=6, **kwargs):
-    """What a batch of users of Wordle, or systems of other tasks, sees of a script."""
+    """The results of a script in a batch of users of Wordle, or of systems of other tasks."""
     env = UtteranceVectorEnv(task, ROWS, simulator=simulator, **kwargs)
     seen = [env.reset(seed=0)[0]]
     text = "crane" if kwargs.get("learner") == "user" else "hello()"
