@@ -8,7 +8,8 @@ pytest.importorskip("stable_baselines3")
 from agents import GPTPolicy
 from agents.models.gpt import GPT
 from agents.models.gpt_config import PRESETS, GPTConfig
-from benchmarks.training import alternate, bare, grpo, length, tiny
+from benchmarks.environments.timing import alternate
+from benchmarks.training import bare, grpo, length, tiny
 from benchmarks.training.learner import Learner, Reading
 from benchmarks.training.workload import LENGTH_BONUS, REPLY, Reply, reply_env, unigram_f1
 from dialgym.testing import check_batch, check_task, check_views
@@ -59,12 +60,12 @@ def test_tokens_and_returns_of_grpo_are_counted(monkeypatch):
 def test_works_take_turns():
     order = []
     works = {name: lambda name=name: order.append(name) for name in "ab"}
-    spent = alternate.alternate(works, 2)
+    spent = alternate(works, 2)
     assert order == ["a", "b"] * 3
     assert set(spent) == {"a", "b"}
     assert min(spent.values()) >= 0
     with pytest.raises(ValueError, match="at least 1, got 0"):
-        alternate.alternate(works, 0)
+        alternate(works, 0)
 
 
 def test_the_workload_is_a_task():
