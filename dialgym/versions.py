@@ -33,7 +33,7 @@ def command_line() -> str:
     if program.name == "__main__.py":
         module = ".".join(program.parent.parts[-2:])
         module = "dialgym" if module.endswith(".dialgym") else module
-        if module.startswith(("dialgym", "benchmarks.")):
+        if module == "dialgym" or module.startswith("benchmarks."):
             return shlex.join(["python", "-m", module, *sys.argv[1:]])
     return shlex.join(["dialgym", *sys.argv[1:]]) if program.stem == "dialgym" else ""
 

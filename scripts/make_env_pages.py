@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import Any
 
 import gymnasium as gym
-from sample_dialogues import as_html, sample_of
+from sample_dialogues import as_html, as_png, sample_of
 from token_tables import HEAD as TOKEN_HEAD
 from token_tables import as_tokens
 
@@ -118,11 +118,11 @@ def page(name: str, variants: list[Row]) -> str:
     rules = text.partition("\n\n")[2]
     picture = f"![{cls.name}, at the end of the dialogue below]({name}.png){{ .task-picture }}\n"
     said = (
-        f"An episode of `{shown.policy}` in `{shown.env_id}`, seed {shown.seed}; its return is "
-        f"{shown.gained:.4g}.\n"
+        f"An episode of `{shown.policy}` in `{shown.env_id}`, seed {shown.job[0]}; its return is "
+        f"{shown.episode_return:.4g}.\n"
     )
     parts = [f"# {cls.name}\n", summary(cls) + "\n", picture, at_a_glance(variants[0])]
-    how, tokens = as_tokens(variants[0], shown.policy, shown.seed)
+    how, tokens = as_tokens(variants[0], shown.policy, shown.job[0])
     parts += ["## A dialogue\n", said, as_html(shown)]
     parts += ["## A token view\n", how, table(TOKEN_HEAD, tokens), "## Rules\n", rules]
     parts += ["## Parties\n", facts(variants[0]), "## Environments\n", variants_of(variants)]
@@ -246,7 +246,7 @@ def pages() -> dict[str, str]:
 
 def pictures() -> dict[str, bytes]:
     """The picture of each task by its path in the site."""
-    return {f"environments/{name}.png": sample_of(first[0]).png for name, first in tasks()}
+    return {f"environments/{name}.png": as_png(sample_of(first[0])) for name, first in tasks()}
 
 
 def on_config(config: Any) -> Any:

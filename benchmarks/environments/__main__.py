@@ -28,7 +28,15 @@ from benchmarks.environments.dialogues import (
 from benchmarks.environments.replies import ROWS as REPLY_ROWS
 from benchmarks.environments.replies import UNSCORED, batched_replies
 from benchmarks.environments.rewards import reward_figures
-from benchmarks.environments.timing import REPEATS, SECONDS, Figure, cost, machine, rate
+from benchmarks.environments.timing import (
+    REPEATS,
+    SECONDS,
+    Figure,
+    cost,
+    machine,
+    print_machine,
+    rate,
+)
 from benchmarks.environments.workloads import (
     BATCH,
     Settings,
@@ -260,8 +268,7 @@ def main(
     if answers:
         lists["given"] = {"answers": str(answers), "guesses": str(guesses or "answers")}
     settings = lists["given" if answers else "built-in"]
-    about = machine()
-    print(*(f"{name}: {value}" for name, value in about.items()), sep="\n", end="\n\n")
+    print_machine()
 
     def measure(work: Work) -> float:
         return rate(work, repeats, seconds)
@@ -283,7 +290,7 @@ def main(
     print("\nRates are per CPU-second, times in CPU-seconds; medians of", repeats, "runs.")
     if json:
         write_json_checked(
-            json, {"machine": about, "figures": [_as_dict(figure) for figure in figures]}
+            json, {"machine": machine(), "figures": [_as_dict(figure) for figure in figures]}
         )
 
 

@@ -19,7 +19,7 @@ import numpy as np
 import psutil
 import typer
 
-from benchmarks.environments.timing import machine
+from benchmarks.environments.timing import print_machine
 from dialgym.tasks.visual_dialogue.guessers import Held
 from dialgym.tasks.visual_dialogue.pool import Pool, make_pool
 from dialgym.tasks.visual_dialogue.remote import Remote
@@ -102,7 +102,7 @@ def main(
     repeats: Annotated[int, typer.Option(min=1, help="Measurements.")] = 3,
 ) -> None:
     """Measure requests a second and how long they take."""
-    print(*(f"{name}: {value}" for name, value in machine().items()), sep="\n", end="\n\n")
+    print_machine()
     with server([f"pool={pool}", f"guesser={guesser}"]) as (url, process):
         remote = Remote(make_pool(pool), url)
         remote.percentile(Held(remote.pool.captions[0], (), 0))

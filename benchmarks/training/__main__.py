@@ -9,7 +9,7 @@ from types import MappingProxyType
 import torch
 
 from benchmarks.environments.__main__ import show
-from benchmarks.environments.timing import Figure, machine
+from benchmarks.environments.timing import Figure, print_machine
 from benchmarks.training import grpo, language, length, memory, offline, reply, tiny
 from dialgym.errors import unknown
 
@@ -47,8 +47,7 @@ def main() -> None:
             parser.error(str(unknown("part", part, PARTS)))
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    print(*(f"{name}: {value}" for name, value in machine().items()), sep="\n")
-    print(f"PyTorch: {torch.__version__}\n")
+    print_machine(PyTorch=torch.__version__)
     show(list(figures(arguments.parts or list(PARTS), arguments.repeats)))
 
 

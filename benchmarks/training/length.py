@@ -22,8 +22,7 @@ import torch
 
 from agents.models import gpt
 from agents.models.gpt import Packing
-from benchmarks.environments.timing import Figure
-from benchmarks.training.alternate import alternate
+from benchmarks.environments.timing import Figure, alternate
 from benchmarks.training.learner import Learner
 from benchmarks.training.memory import peak
 from benchmarks.training.workload import REPLY, reply_env

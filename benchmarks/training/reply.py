@@ -8,8 +8,7 @@ from functools import partial
 import torch
 from torch import nn
 
-from benchmarks.environments.timing import Figure
-from benchmarks.training.alternate import Works, alternate
+from benchmarks.environments.timing import Figure, Works, alternate
 from benchmarks.training.bare import (
     StaticCache,
     bare_decode,

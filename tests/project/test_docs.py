@@ -238,17 +238,6 @@ def test_commands_stand_on_their_page():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
-def test_a_tutorial_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("MPLBACKEND", "agg")
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
-    assert len(code) > 3
-    code = [re.sub(r"episodes=\d\d+", "episodes=20", cell) for cell in code]
-    run(code, path.stem, tmp_path, monkeypatch)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
 def test_a_tutorial_runs_as_a_notebook(path: Path):
     pytest.importorskip("nbclient")
     pytest.importorskip("ipykernel")

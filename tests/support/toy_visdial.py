@@ -18,7 +18,7 @@ EVASION, OTHERS = "hard to tell", ["green", "yes, it is", "no"]
 
 
 def visdial_json(count: int = 8, split: str = "val", first_id: int = 100) -> dict:
-    """`count` images, each with four rounds about a thing of its own."""
+    """`count` images, each with four rounds about its own thing."""
     questions: list[str] = []
     answers = [EVASION, *OTHERS]
     dialogs = []
@@ -43,7 +43,7 @@ def visdial_json(count: int = 8, split: str = "val", first_id: int = 100) -> dic
 
 
 def answers_of(image: int) -> tuple[str, ...]:
-    """What was answered about an image."""
+    """The answers about an image."""
     sunny = "yes" if image % 2 else "no"
     return COLOURS[image % len(COLOURS)], sunny, str(image), "yes, 1"
 

@@ -1,4 +1,4 @@
-"""What PyDial's benchmark is made of, and one clear message for each thing that it cannot be."""
+"""Jobs and settings of PyDial's benchmark, and one clear message for each that is wrong."""
 
 import pytest
 

@@ -20,7 +20,7 @@ from dialgym.experiments import episode_seed
 from dialgym.tasks.wordle import Wordle
 from dialgym.tasks.wordle.policies import RandomWord, WordMixture
 from tests.support.commands import run, succeed
-from tests.support.players import SMALL
+from tests.support.players import SMALL, Babbler
 from tests.support.waiting import end_family, wait_until
 
 
@@ -29,16 +29,6 @@ class Repeater:
 
     def predict(self, observation: np.ndarray, **_: Any) -> tuple[np.ndarray, None]:
         return np.full(len(observation), 7), None
-
-
-class Dice:
-    """Says random tokens from the seed that it is given."""
-
-    def set_random_seed(self, seed: int) -> None:
-        self.rng = np.random.default_rng(seed)
-
-    def predict(self, observation: np.ndarray, **_: Any) -> tuple[np.ndarray, None]:
-        return self.rng.integers(5, 32, len(observation)), None
 
 
 class Failing:
@@ -79,7 +69,9 @@ def test_the_episodes_are_those_of_evaluate():
     np.testing.assert_array_equal(dataset.lengths, played.lengths[0])
 
 
-@pytest.mark.parametrize("policy", ["random-mixture", pytest.param(Dice(), marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "policy", ["random-mixture", pytest.param(Babbler(5), marks=pytest.mark.slow)]
+)
 def test_any_number_of_workers_gives_the_same(policy: Any, tmp_path: Path, monkeypatch: Any):
     kwargs: dict[str, Any] = {"seed": 2, "shard_size": 8, "num_envs": 4, "name": "p"}
     alone = dialgym.collect("Wordle-20-v0", policy, 21, **kwargs)

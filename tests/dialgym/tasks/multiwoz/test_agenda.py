@@ -101,13 +101,13 @@ class Talk:
         self.speaker = MultiWOZUser(rules.agenda, user)
 
     def user(self) -> str:
-        """What the user says next."""
+        """The next utterance of the user."""
         acts = self.speaker.acts(self.state, self.rng)
         self.rules.user_turn(self.state, acts, self.rng)
         return print_acts(acts)
 
     def answer(self, text: str) -> str:
-        """What the user says to an utterance of the system."""
+        """The user's answer to an utterance of the system."""
         self.rules.system_turn(self.state, read_acts(text), self.rng)
         return self.user()
 
@@ -339,7 +339,7 @@ def test_prices_of_attractions_and_references_are_never_told_by_the_user(rules, 
 
 
 def test_others_may_speak_for_the_user(rules):
-    """What is said leaves the agenda, in whatever order; all else stays."""
+    """An utterance leaves the agenda, in whatever order; all else stays."""
     talk = Talk(rules["correct"], hotel=HOTEL)
     talk.rules.user_turn(talk.state, read_acts('Hotel-Inform(Stars="3",Price="cheap")'), talk.rng)
     assert {item.slot for item in talk.state.user.stack} == {"none", "area"}
@@ -390,7 +390,7 @@ def test_unfriendly_says_less_and_leaves_sooner(rules):
     assert said[-1] == "general-bye()" not in said[:-1]
 
 
-def test_behaviour_of_ones_own(rules):
+def test_behaviour_of_your_own(rules):
     said = Talk(rules["correct"], MultiWOZUserBehaviour(initiative=2), train=TRAIN).user()
     assert len(read_acts(said)) == 2
     with pytest.raises(ValueError, match="quiet"):

@@ -30,7 +30,7 @@ def begun(rules: Rules, seed: int) -> tuple[MultiWOZState, np.random.Generator]:
 
 
 def played(rules: Rules, seed: int, turns: int = 100) -> list[tuple[Acts, dict]]:
-    """What either says in turn, with the parts of the rewards."""
+    """The acts of either party in turn, with the parts of the rewards."""
     state, rng = begun(rules, seed)
     said = []
     for _ in range(turns):
@@ -146,7 +146,7 @@ def test_the_first_words_are_not_the_systems_doing():
 
 @given(any_rules, st.integers(0, 99), st.integers(0, 4), acts_of_anyone(), acts_of_anyone())
 def test_copies_go_their_own_way(rules, seed, turns, told, said):
-    """What happens to a copy leaves its original as it was."""
+    """Changes of a copy leave its original as it was."""
     state, rng = begun(rules, seed)
     for _ in range(turns):
         rules.user_turn(state, rules.user.acts(state, rng), rng)
@@ -174,7 +174,7 @@ def test_choosing_acts_changes_nothing():
 
 
 MAYBE = st.none() | acts_of_anyone()
-"""What a party says; None for what the rules' own would."""
+"""Acts of a party; None for those of the rules' own."""
 
 
 @given(any_rules, st.integers(0, 99), st.lists(st.tuples(MAYBE, MAYBE), max_size=12))

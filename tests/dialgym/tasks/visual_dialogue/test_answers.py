@@ -37,7 +37,7 @@ def holds(relation, thing, other):
 
 
 def truth(book, image, question):
-    """What is the case, or None where the oracle does not know how to say it."""
+    """The true answer, or None where the oracle does not know how to say it."""
     things = book.scenes.things(image)
     found = [thing for thing in things if fits(thing, question.about)]
     if question.attribute in ("ground", "time"):
@@ -66,7 +66,7 @@ NUMBERS = ("none", "one", "two", "three", "four", "five")
 
 
 def agrees(answer, actual):
-    """Whether an answer can be meant by what is the case."""
+    """Return True if an answer can mean the true one."""
     words = answer.replace(",", "").split()
     if actual is True:
         return words[0] in ("yes", "just", "there", "it") and "none" not in words

@@ -53,7 +53,7 @@ def test_pictures_are_drawn_the_same_again_and_differ_between_scenes():
 
 @pytest.mark.parametrize("image", range(6))
 def test_toys_stand_where_they_should(image):
-    """Where nothing stands the picture is that of the landscape alone."""
+    """Empty places show the landscape alone."""
     scenes = BOOK.scenes
     bare = BOOK.picture(image).astype(int)
     bare -= np.asarray(_landscape_of(image)).astype(int)

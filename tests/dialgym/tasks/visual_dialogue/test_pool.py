@@ -18,7 +18,7 @@ BOOK = SceneBook(40)
 
 
 def contents(scenes):
-    """What can be seen of each scene, as something that can be compared."""
+    """The visible content of each scene, in a form that can be compared."""
     return {tuple(np.r_[tuple(array[i] for array in scenes[:6])]) for i in range(len(scenes[4]))}
 
 
@@ -50,7 +50,7 @@ def test_features_are_of_length_one_and_tell_scenes_apart():
 
 
 def test_captions_are_as_likely_as_they_are_drawn():
-    """Of one scene drawn anew many times, each caption comes as often as its likelihood says."""
+    """Of one scene drawn many times, each caption comes as often as its likelihood says."""
     times = 8000
     one = BOOK.scenes.part(3, 4)
     many = type(one)(*[np.repeat(array, times, axis=0) for array in one])
