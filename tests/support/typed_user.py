@@ -1,4 +1,4 @@
-"""What a user writes, for type checkers: `tests/project/test_types.py` runs them on it."""
+"""A user's code, for type checkers: `tests/project/test_types.py` runs them on it."""
 
 from typing import assert_type
 
@@ -43,7 +43,7 @@ def use_it(path: str) -> float:
 
 
 def misuse_it() -> None:
-    """What is to be found fault with."""
+    """Code that type checkers are to find fault with."""
     dialgym.list_ids(task=3)  # wrong
     dialgym.evaluate("random", "Wordle-20-v0", episodes="ten")  # wrong
     dialgym.collect("Wordle-20-v0", "random")  # wrong
