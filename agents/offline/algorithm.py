@@ -25,14 +25,9 @@ from torch import Tensor
 
 from agents.argument_checks import COUNT, require
 from agents.buffers.sequences import Part, Sequences
-from agents.buffers.stored import (
-    DecisionBatch,
-    Sampler,
-    decisions_of,
-    token_data,
-    with_token_reward,
-)
+from agents.buffers.stored import DecisionBatch, Sampler, decisions_of
 from agents.buffers.stored_acts import StoredActs, act_decisions_of, stored_acts
+from agents.buffers.stored_tokens import token_data, with_token_reward
 from agents.distributed.processes import Processes
 from agents.learner import LearnerOptions, RunOptions, UpdatedLearner
 from agents.policies.belief import BeliefPolicy

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agents.argument_checks import check_device
-from agents.buffers.stored import check_environment
+from agents.buffers.stored_tokens import check_environment
 from agents.learner import UpdatedLearner
 from agents.registry import ALGORITHMS, STORED, Algorithm, find
 from agents.training.config import TrainConfig
