@@ -83,6 +83,7 @@ _HOMES = {
     "from_hub": "agents.publishing",
     "push_to_hub": "agents.publishing",
     "SelfPlay": "agents.online.self_play",
+    "DialogueStream": "agents.buffers.stream",
     "load": "agents.storage.models",
     "load_speaker": "agents.chat.speaker",
     "save": "agents.storage.models",

@@ -23,10 +23,16 @@ class Sampler:
     """Choose the dialogues of each gradient step: in each epoch all of them once, in a new order.
 
     The order follows from seed and step alone, so that a resumed run goes on exactly.
+
+    Args:
+        dialogues: of an epoch.
+        batch_size: dialogues of a gradient step; as many as an epoch has, where these are fewer.
+        seed: of the orders.
+        endless: the dialogues of each epoch are others, with numbers of their own.
     """
 
-    def __init__(self, dialogues: int, batch_size: int, seed: int) -> None:
-        self.dialogues, self.seed = dialogues, seed
+    def __init__(self, dialogues: int, batch_size: int, seed: int, endless: bool = False) -> None:
+        self.dialogues, self.seed, self.endless = dialogues, seed, endless
         self.batch_size = min(batch_size, dialogues)
         self.steps = dialogues // self.batch_size  # of an epoch; what is left over waits
         self._epoch, self._order = -1, np.zeros(0, np.int64)
@@ -37,7 +43,8 @@ class Sampler:
         if epoch != self._epoch:
             rng = np.random.default_rng([self.seed, epoch])
             self._epoch, self._order = epoch, rng.permutation(self.dialogues)
-        return self._order[batch * self.batch_size : (batch + 1) * self.batch_size]
+        chosen = self._order[batch * self.batch_size : (batch + 1) * self.batch_size]
+        return chosen + epoch * self.dialogues if self.endless else chosen
 
 
 # Batches: what a loss reads

@@ -26,7 +26,7 @@ FILTERS: Mapping[str, Callable[[Dataset, Any], Dataset]] = {
     "bottom": Dataset.bottom,
 }
 """Hyperparameters that choose among stored dialogues, in the order in which they do."""
-STORED_KEYS = {"n_timesteps", "policy", "held_out", *FILTERS}
+STORED_KEYS = {"n_timesteps", "policy", "held_out", "stream", *FILTERS}
 TRAINER_KEYS = (PLAYS_KEYS | STORED_KEYS) - {"policy"}
 GIVEN_KEYS = {"self", "env", "seed", "device", "verbose", "tensorboard_log", "_init_setup_model"}
 GIVEN_KEYS |= {"hyperparameters", "dataset"}
