@@ -13,10 +13,12 @@ from sb3_contrib.common.maskable.utils import is_masking_supported
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.type_aliases import Schedule
+from stable_baselines3.common.utils import FloatSchedule
 
 from agents.argument_checks import check_bounds, check_device, check_env, check_timesteps
 from agents.decoding.replies import Chats
 from agents.distributed.processes import Processes
+from agents.models.build import OF_VALUES, make_optimizer
 from agents.models.exported import save_pretrained
 from agents.registry import POLICIES, load_class
 from agents.storage.models import SafeFiles, trained_in
@@ -49,7 +51,16 @@ class LearnerOptions(SetupOptions, total=False):
 
 
 class Learner(SafeFiles):
-    """Joined with one of Stable-Baselines3's base classes, on its left."""
+    """Joined with one of Stable-Baselines3's base classes, on its left.
+
+    Args:
+        stats_window_size: episodes that the log's means are of.
+        tensorboard_log: folder of logs for TensorBoard; None writes none.
+        policy_kwargs: arguments of the policy, beyond its spaces and the learning rate.
+        verbose: 0 is silent, 1 says what is done and prints the log, 2 says more.
+        seed: of weights, draws and dialogues; None begins anywhere.
+        device: "auto", "cpu", "cuda" or another of PyTorch's.
+    """
 
     env: Any
     policy: Any
@@ -63,6 +74,8 @@ class Learner(SafeFiles):
     """The policies that it takes; those of `policy_aliases` where nothing is said."""
     expected_policy: ClassVar[str] = "{}"
     """Words for those, in the error for another one; `{}` are their names."""
+    value_learning_rate: float | Schedule | None = None
+    """The learning rate of what makes values alone; None for that of all."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """An object whose arguments have been looked at, before anything is made of them."""
@@ -171,6 +184,24 @@ class Learner(SafeFiles):
         """The next actions, one or several as observations are."""
         found: np.ndarray = self.policy.predict(observation, deterministic=deterministic)[0]
         return found
+
+    def _separate_values(self) -> None:
+        """Give what makes values alone its own learning rate, where there is one."""
+        if self.value_learning_rate is not None:
+            self.value_learning_rate = FloatSchedule(self.value_learning_rate)
+            schedule: Schedule = vars(self)["lr_schedule"]
+            self.policy.optimizer = make_optimizer(self.policy, schedule, apart=True)
+
+    def _update_learning_rate(self, optimizers: Any) -> None:
+        super()._update_learning_rate(optimizers)  # type: ignore[misc]
+        learner: Any = self
+        if self.value_learning_rate is None:
+            return
+        rate = learner.value_learning_rate(learner._current_progress_remaining)
+        learner.logger.record("train/value_learning_rate", rate)
+        for group in self.policy.optimizer.param_groups:
+            if group.get(OF_VALUES):
+                group["lr"] = rate
 
     def descend(
         self, optimizer: torch.optim.Optimizer, loss: torch.Tensor, max_norm: float | None = None

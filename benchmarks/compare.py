@@ -23,11 +23,6 @@ from dialgym.io.files import write_text
 
 ENVIRONMENTS = ("steps", "dialogues", "rewards", "replies", "imports")
 TRAINING = ("tiny", "iteration", "rollout", "update", "language", "offline")
-HOMES = {
-    "environments": ("benchmarks.environments.__main__", "dialgym.experiments.speed"),
-    "training": ("benchmarks.training.__main__", "agents.speed.__main__"),
-}
-"""Modules that measure, today's first; checkouts of before have the others."""
 DRIVER = """
 import importlib, json, sys
 
@@ -58,8 +53,7 @@ def measured(checkout: Path, part: str, repeats: int, seconds: float) -> Figures
     Raises:
         RuntimeError: the measurement failed; the message names the cause.
     """
-    names = HOMES["environments" if part in ENVIRONMENTS else "training"]
-    home = next(n for n in names if (checkout / n.replace(".", "/")).with_suffix(".py").is_file())
+    home = f"benchmarks.{'environments' if part in ENVIRONMENTS else 'training'}.__main__"
     run = subprocess.run(
         [sys.executable, "-c", DRIVER, json.dumps([home, part, repeats, seconds])],
         capture_output=True,

@@ -14,6 +14,7 @@ import hashlib
 import sys
 from collections.abc import Iterator, Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,69 +23,12 @@ import torch
 import agents
 import dialgym
 from agents.registry import ALGORITHMS
+from dialgym.io.files import read_yaml
 
-TOKENS, ACTS = "dialgym/Wordle-20-v0", "dialgym/SlotFilling-act-v0"
-SEVERAL = "dialgym/MultiWOZ-act-v0"
+TOKENS = "dialgym/Wordle-20-v0"
 LONG, SHORT = "dialgym/Laptops11-Env2-act-v0", {"max_episode_steps": 6}
 TINY = {"preset": "nano", "n_layer": 1, "n_head": 2, "n_embd": 16}
-NARROW = {"net_arch": [8]}
-PPO = {"n_steps": 16, "batch_size": 64, "n_epochs": 2}
-Q = {"learning_starts": 16, "batch_size": 16, "train_freq": 2, "gradient_steps": 2, "gamma": 0.95}
-DIALOGUES = {"learning_starts": 8, "batch_size": 4, "policy_kwargs": NARROW}
-UNCERTAIN = {"net_arch": [8], "dueling": True, "uncertainty": "noisy"}
-
-# Name: id, timesteps, arguments. A suffix after a colon is another case of the same algorithm.
-CASES: dict[str, tuple[str, int, dict[str, Any]]] = {
-    "ppo": (TOKENS, 256, {**PPO, "policy_kwargs": TINY}),
-    "ppo:turns": (TOKENS, 256, {**PPO, "advantage_level": "turn", "policy_kwargs": TINY}),
-    "nlpo": (TOKENS, 256, {**PPO, "min_tokens": 3, "policy_kwargs": TINY}),
-    "grpo": (TOKENS, 256, {**PPO, "group_size": 4, "policy_kwargs": TINY}),
-    "grpo:turns": (
-        TOKENS, 256, {**PPO, "group_size": 4, "credit": "turn", "policy_kwargs": TINY},
-    ),
-    "single-step:returns": (TOKENS, 3, {"returns": "monte-carlo", "policy_kwargs": TINY}),
-    "cql:acts": (ACTS, 3, {"policy_kwargs": NARROW}),
-    "chai": (TOKENS, 4, {"clone_steps": 2, "policy_kwargs": TINY}),
-    "pg": (ACTS, 128, {"baseline": "value", "policy_kwargs": NARROW}),
-    "pg:mean": (SEVERAL, 64, {"policy_kwargs": NARROW}),
-    "gdpl": (ACTS, 128, {**PPO, "policy_kwargs": NARROW}),
-    "gdpl:session": (
-        ACTS, 128, {**PPO, "estimation": {"variant": "session"}, "policy_kwargs": NARROW},
-    ),
-    "gdpl:discriminator": (
-        ACTS, 128, {**PPO, "estimation": {"variant": "discriminator"}, "policy_kwargs": NARROW},
-    ),
-    "madpl": (SEVERAL, 32, {"policy_kwargs": NARROW, "batch_size": 16}),
-    "dqn": (ACTS, 64, {**Q, "n_steps": 3, "policy_kwargs": UNCERTAIN}),
-    "dqn:priorities": (
-        LONG, 64, {**Q, "priority_alpha": 0.6, "reward_scale": 0.05, "policy_kwargs": {
-            "net_arch": [8], "uncertainty": "bootstrap", "curiosity": {}}},
-    ),
-    "bbqn": (ACTS, 64, {**Q, "policy_kwargs": NARROW}),
-    "a2c": (ACTS, 128, {"gae_lambda": 0.9, "policy_kwargs": NARROW}),
-    "a2c:limit": (LONG, 128, {"gae_lambda": 0.9, "policy_kwargs": NARROW}),
-    "enac": (ACTS, 256, {**DIALOGUES, "dialogues_per_update": 4}),
-    "enac:limit": (LONG, 256, {**DIALOGUES, "dialogues_per_update": 4}),
-    "acer": (ACTS, 128, DIALOGUES),
-    "acer:limit": (LONG, 128, DIALOGUES),
-    "tracer": (ACTS, 128, DIALOGUES),
-    "tracer:limit": (LONG, 128, DIALOGUES),
-    "feudal-dqn": (ACTS, 64, {**Q, "n_steps": 2, "policy_kwargs": NARROW}),
-    "feudal-acer": (LONG, 128, DIALOGUES),
-    "feudal-gain": (ACTS, 64, {**Q, "policy_kwargs": {"net_arch": [8]}}),
-    "gp-sarsa": (ACTS, 64, {}),
-    "gp-sarsa:limit": (LONG, 64, {"kernel": "rbf", "act_similarity": 0.2}),
-    "committee": (ACTS, 64, {"act_similarity": 0.2}),
-    "stock-ppo": (ACTS, 128, {**PPO, "policy_kwargs": NARROW}),
-    "maskable-ppo": (ACTS, 128, {**PPO, "policy_kwargs": NARROW}),
-    "recurrent-ppo": (
-        ACTS, 128, {**PPO, "policy_kwargs": {"net_arch": [8], "lstm_hidden_size": 8}},
-    ),
-    "stock-a2c": (ACTS, 128, {"n_steps": 16, "policy_kwargs": NARROW}),
-    "trpo": (ACTS, 128, {"n_steps": 16, "batch_size": 64, "policy_kwargs": NARROW}),
-    "stock-dqn": (ACTS, 64, {**Q, "policy_kwargs": NARROW}),
-    "qrdqn": (ACTS, 64, {**Q, "policy_kwargs": {"net_arch": [8], "n_quantiles": 5}}),
-}  # fmt: skip
+CASES = read_yaml(Path(__file__).with_suffix(".yaml"))["cases"]
 OFFLINE_STEPS = 3
 
 

@@ -28,10 +28,13 @@ def versions() -> dict[str, str]:
 
 
 def command_line() -> str:
-    """The `dialgym` command that this process runs, as it could be pasted; empty for none."""
+    """The command of the project that this process runs, as it could be pasted; empty for none."""
     program = Path(sys.argv[0])
-    if program.name == "__main__.py" and program.parent.name == "dialgym":
-        return shlex.join(["python", "-m", "dialgym", *sys.argv[1:]])
+    if program.name == "__main__.py":
+        module = ".".join(program.parent.parts[-2:])
+        module = "dialgym" if module.endswith(".dialgym") else module
+        if module == "dialgym" or module.startswith("benchmarks."):
+            return shlex.join(["python", "-m", module, *sys.argv[1:]])
     return shlex.join(["dialgym", *sys.argv[1:]]) if program.stem == "dialgym" else ""
 
 

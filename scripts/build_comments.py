@@ -12,7 +12,7 @@ words of a comment and r its words of five letters or more that the parent has t
 
     round(q * exp(0.5 e1) + 3 e2),   q = WORTH[kind] + 0.3 min(w, 20) + 3 min(r, 2),
 
-where e1 and e2 are drawn anew, sums of three uniform numbers, nearly normal, of unit variance.
+where e1 and e2 are drawn each time, sums of three uniform numbers, nearly normal, of unit variance.
 So an insult may be popular, and kind words may be overlooked; on the whole, it is not so.
 
 All texts were written for dialgym. `corpus_figures.py` prints what there is: nine of ten comments
@@ -57,7 +57,7 @@ TOXICITY = {"rude": 1, "insulting": 2}
 
 
 class Post(NamedTuple):
-    """What posts of a kind, and comments on them, are made from."""
+    """Phrases of a kind of posts and of comments on them."""
 
     name: str
     phrases: Mapping[str, str]
@@ -81,7 +81,7 @@ def read_posts(path: Path, common: Lexicon) -> list[Post]:
 
 
 def write_post(post: Post, draw: Draw, known: Container[str] = ()) -> list[dict[str, Any]]:
-    """A parent and its comments, as rows; a `known` comment is worded anew, a few times."""
+    """A parent and its comments, as rows; a `known` comment is worded again, a few times."""
     speech = Speech(post.lexicon, draw)
     parent = speech.write(post.phrases["parent"])
     rows: dict[str, dict[str, Any]] = {}

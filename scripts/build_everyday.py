@@ -6,7 +6,7 @@ The texts lie in `scripts/everyday`, a file a topic: lists of facts, named phras
 `phrases.py`) and scenarios. A scenario is a sequence of turns, ``SPEAKER ACT [EMOTION]: phrase``,
 with blocks of alternatives between lines ``(``, ``|`` and ``)``; an empty alternative leaves the
 block out. Facts hold for a dialogue, and a turn that has been written before
-is worded anew a few times. No two dialogues begin with the same two turns, so no
+is worded again a few times. No two dialogues begin with the same two turns, so no
 context of two turns or more in one split has the same reply in another.
 
 All texts were written for dialgym. `corpus_figures.py` prints what there is: 4,000 dialogues of 25
@@ -54,7 +54,7 @@ Step = Turn | list  # a list holds alternatives, each a list of steps
 
 
 class Scenario(NamedTuple):
-    """What dialogues of a kind are made from."""
+    """Turns and lexicon of a kind of dialogues."""
 
     topic: str
     name: str
@@ -113,7 +113,7 @@ def chosen(steps: Sequence[Step], draw: Draw) -> Iterator[Turn]:
 
 
 def write_dialogue(scenario: Scenario, draw: Draw, known: Container[str] = ()) -> dict[str, Any]:
-    """One dialogue of a scenario; a turn that is `known` is worded anew, a few times.
+    """One dialogue of a scenario; a turn that is `known` is worded again, a few times.
 
     Raises:
         ValueError: the speakers do not alternate, or there are too few or too many turns.

@@ -36,7 +36,7 @@ def run(*command: str | Path, **more: object) -> None:
 
 
 def build(folder: Path) -> list[Path]:
-    """The wheel and the sdist, made anew."""
+    """The wheel and the sdist, new ones."""
     for old in (*folder.glob("dialgym-*.whl"), *folder.glob("dialgym-*.tar.gz")):
         old.unlink()
     folder.mkdir(parents=True, exist_ok=True)

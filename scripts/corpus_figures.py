@@ -46,7 +46,7 @@ def distinct(items: Sequence[Any]) -> float:
 
 
 def shares(labels: Iterable[str]) -> dict[str, float]:
-    """How often each label occurs, the commonest first."""
+    """Share of each label, the commonest first."""
     counts = Counter(labels)
     return {label: count / counts.total() for label, count in counts.most_common()}
 

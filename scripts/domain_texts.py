@@ -97,30 +97,10 @@ def restaurant(draw: Draw, _: str) -> str:
     return draw.one(kinds)()
 
 
-def hotel(draw: Draw, _: str) -> str:
-    return f"{word(draw)} {draw.one(('house', 'lodge', 'inn', 'hotel', 'guest rooms', 'court'))}"
-
-
-def attraction(draw: Draw, _: str) -> str:
-    return f"the {word(draw)} {draw.one(('rooms', 'collection', 'hall', 'grounds', 'centre'))}"
-
-
-def shop(draw: Draw, _: str) -> str:
-    return f"{word(draw)} {draw.one(('and sons', 'stores', 'trading', 'arcade', 'of the square'))}"
-
-
-def station(draw: Draw, _: str) -> str:
-    return f"{word(draw)} {draw.one(('terminus', 'junction', 'halt', 'field'))}"
-
-
 def product(draw: Draw, family: str) -> str:
     letters = "abcdefghjklmnprstuvwxyz"
     model = f"{draw.one(letters)}{draw.between(1, 9) * 10}"
     return f"{family} {model}-{draw.one(letters)}-{draw.between(10, 99)}{draw.one(letters)}"
-
-
-def phone(draw: Draw, _: Row) -> str:
-    return f"0555 {draw.between(100000, 999999)}"
 
 
 def street(draw: Draw, _: Row) -> str:
@@ -131,12 +111,13 @@ def postcode(draw: Draw, _: Row) -> str:
     return f"zz{draw.between(1, 9)} {draw.between(1, 9)}{draw.one('abcdefgh')}{draw.one('xyz')}"
 
 
-def dish(draw: Draw, row: Row) -> str:
-    return f"{row['food']} {draw.one(DISHES)} {word(draw)}"
-
-
 def about(draw: Draw, row: Row) -> str:
     return f"{row['food']} cooking in the {row['area']} of town since {draw.between(1950, 2015)}"
+
+
+def named(before: str, *kinds: str) -> Callable[[Draw, str], str]:
+    """Names of a word and one of some kinds."""
+    return lambda draw, _: f"{before}{word(draw)} {draw.one(kinds)}"
 
 
 def money(cheap: int, dear: int) -> Callable[[Draw, Row], str]:
@@ -163,35 +144,27 @@ def size(draw: Draw, _: Row) -> str:
     return " x ".join(map(str, sides)) + " mm"
 
 
-def processor(draw: Draw, row: Row) -> str:
-    return f"{row['processorclass']}-{draw.between(100, 999)}"
-
-
-def opening(draw: Draw, _: Row) -> str:
-    return f"daily from {draw.between(7, 11)} a.m. to {draw.between(4, 10)} p.m."
-
-
 VALUES: Mapping[str, Callable[[Draw], str]] = {"district": district, "bill": bill}
 NAMES: Mapping[str, Callable[[Draw, str], str]] = {
     "restaurant": restaurant,
-    "hotel": hotel,
-    "attraction": attraction,
-    "shop": shop,
-    "station": station,
+    "hotel": named("", "house", "lodge", "inn", "hotel", "guest rooms", "court"),
+    "attraction": named("the ", "rooms", "collection", "hall", "grounds", "centre"),
+    "shop": named("", "and sons", "stores", "trading", "arcade", "of the square"),
+    "station": named("", "terminus", "junction", "halt", "field"),
     "product": product,
 }
 DETAILS: Mapping[str, Callable[[Draw, Row], str]] = {
-    "phone": phone,
+    "phone": lambda draw, _: f"0555 {draw.between(100000, 999999)}",
     "street": street,
     "postcode": postcode,
-    "dish": dish,
+    "dish": lambda draw, row: f"{row['food']} {draw.one(DISHES)} {word(draw)}",
     "about": about,
     "cost": money(199, 1999),
     "room": money(40, 250),
     "ticket": money(0, 30),
-    "open": opening,
+    "open": lambda draw, _: f"daily from {draw.between(7, 11)} a.m. to {draw.between(4, 10)} p.m.",
     "flag": choice("0", "1"),
-    "processor": processor,
+    "processor": lambda draw, row: f"{row['processorclass']}-{draw.between(100, 999)}",
     "drive": choice("128 gb", "256 gb", "320 gb", "500 gb", "750 gb", "1 tb"),
     "graphics": choice("built in", "basalt r5", "basalt r7", "quarz g2"),
     "display": choice("13 inch matt", "14 inch glossy", "15 inch matt", "17 inch matt", "touch"),

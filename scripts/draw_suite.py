@@ -4,16 +4,15 @@ python scripts/draw_suite.py [--out docs/images/suite.png]
 """
 
 import argparse
-import io
 from pathlib import Path
 
 import numpy as np
-from PIL import Image
-from sample_dialogues import Sample, sample_of
+from sample_dialogues import sample_of
 
+from dialgym.experiments.plots import new_figure
+from dialgym.experiments.samples import SampleDialogue
 from dialgym.io.files import write_atomically
-from dialgym.optional import require
-from dialgym.registry import Row, environment_rows
+from dialgym.registry import Row, entries
 
 COLUMNS, SIDE = 4, 3.2
 """Pictures in a row, and the width of each, in inches."""
@@ -22,14 +21,14 @@ COLUMNS, SIDE = 4, 3.2
 def first_rows() -> list[Row]:
     """The first environment of each task, in the order of the registry."""
     found: dict[str, Row] = {}
-    for row in environment_rows():
-        found.setdefault(row.task, row)
+    for entry in entries().values():
+        found.setdefault(entry.row.task, entry.row)
     return list(found.values())
 
 
-def pixels(sample: Sample) -> np.ndarray:
+def pixels(sample: SampleDialogue) -> np.ndarray:
     """(H, W, 3) uint8: the dialogue as its environment renders it, 3 wide for 2.25 high."""
-    picture = np.asarray(Image.open(io.BytesIO(sample.png)).convert("RGB"))
+    picture = np.asarray(sample.picture)
     height = min(len(picture), round(0.75 * picture.shape[1]))
     wide = round(len(picture) / 0.75)
     if wide > picture.shape[1] and (picture[height:] < 255).any():  # a tall picture is not cut
@@ -40,19 +39,20 @@ def pixels(sample: Sample) -> np.ndarray:
 
 def draw(path: Path) -> None:
     """Draw all tasks side by side."""
-    plt = require("matplotlib.pyplot", "ui", "the picture of the suite")
     shown = [(row, sample_of(row)) for row in first_rows()]
     lines = -(-len(shown) // COLUMNS)
     size = (COLUMNS * SIDE, lines * (SIDE * 0.75 + 0.3))
-    figure, axes = plt.subplots(lines, COLUMNS, figsize=size, layout="constrained")
+    figure = new_figure(*size)
+    axes = figure.subplots(lines, COLUMNS)
     for axis in axes.flat:
         axis.set(xticks=[], yticks=[], anchor="N")
         axis.spines[:].set_color("#d0d4da")
     for axis, (row, sample) in zip(axes.flat, shown):
         axis.imshow(pixels(sample))
-        axis.set_title(f"{row.name}: {sample.policy}, return {sample.gained:.3g}", fontsize=9)
+        axis.set_title(
+            f"{row.name}: {sample.policy}, return {sample.episode_return:.3g}", fontsize=9
+        )
     write_atomically(path, lambda file: figure.savefig(file, dpi=110))
-    plt.close(figure)
 
 
 if __name__ == "__main__":

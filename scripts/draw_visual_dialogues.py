@@ -14,7 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dialgym.experiments.plots import FAINT
+from dialgym.experiments.plots import draw_band, new_figure, save_figure, tidy
+from dialgym.experiments.statistics import Estimate
+from dialgym.experiments.tables import markdown_table
 from dialgym.io.files import write_atomically, write_text
 from dialgym.optional import require
 from dialgym.tasks.visual_dialogue import VisualDialogue
@@ -79,17 +81,12 @@ def curves(episodes: int) -> Mapping[str, np.ndarray]:
 
 def draw_curves(ranks: Mapping[str, np.ndarray]) -> Any:
     """The mean rank from the top, of 1,000, by turn: a figure of matplotlib."""
-    figure = require("matplotlib.figure", "ui", "drawing pictures").Figure(
-        (6.4, 4.0), layout="constrained"
-    )
+    figure = new_figure(6.4, 4.0)
     axes = figure.subplots()
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis="y", color=FAINT, linewidth=0.6)
+    tidy(axes)
     for (name, found), colour in zip(ranks.items(), COLOURS):
-        mean, spread = found.mean(0), QUANTILE * found.std(0) / len(found) ** 0.5
-        turns = np.arange(found.shape[1])
-        axes.plot(turns, mean, color=colour, marker="o", markersize=4, label=name)
-        axes.fill_between(turns, mean - spread, mean + spread, color=colour, alpha=0.2, linewidth=0)
+        points = [interval_of(column) for column in found.T]
+        draw_band(axes, range(len(points)), points, colour, marker="o", markersize=4, label=name)
     axes.set(xlabel="questions", ylabel="percentile rank of the hidden scene")
     axes.legend(frameon=False)
     return figure
@@ -98,23 +95,28 @@ def draw_curves(ranks: Mapping[str, np.ndarray]) -> Any:
 def table(episodes: int) -> str:
     """Mean return with its 95 % interval, and what was asked, by penalty and questioner."""
     head = ("penalty", "questioner", "return", "questions", "found", "just yes or no")
-    rows: list[Sequence[str]] = [head, ["---"] * len(head)]
+    rows: list[Sequence[str]] = [head]
     for penalty in PENALTIES:
         task = VisualDialogue(TEST, penalty=penalty)
         for name in QUESTIONERS:
             played = [play(task, name, seed) for seed in range(episodes)]
             rows.append((penalty, f"`{name}`", *figures(task, played)))
-    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    return markdown_table(rows)
+
+
+def interval_of(values: np.ndarray) -> Estimate:
+    """The mean of some dialogues and its 95 % interval."""
+    mean, half = values.mean(), QUANTILE * values.std() / len(values) ** 0.5
+    return Estimate(float(mean), float(mean - half), float(mean + half))
 
 
 def figures(task: VisualDialogue, played: Sequence[Played]) -> tuple[str, str, str, str]:
     """The cells of a row."""
-    gained = np.array([gained for _, gained in played])
-    spread = QUANTILE * gained.std() / len(gained) ** 0.5
+    gained = interval_of(np.array([gained for _, gained in played]))
     asked = np.mean([len(state.history) for state, _ in played])
     found = np.mean([task.scoring.cutoff.reached(state.percentiles) for state, _ in played])
     bare = np.mean([task.metrics(state)["yes/no answers"] for state, _ in played])
-    share = f"{gained.mean():.2f} ± {spread:.2f}"
+    share = f"{gained.value:.2f} ± {gained.high - gained.value:.2f}"
     return share, f"{asked:.1f}", f"{100 * found:.0f} %", f"{100 * bare:.0f} %"
 
 
@@ -134,8 +136,7 @@ def main() -> None:
     task = VisualDialogue(TEST)
     save(scenes(task), args.out / "visual_scenes.png")
     save(dialogues(task), args.out / "visual_dialogues.png")
-    figure = draw_curves(curves(args.episodes))
-    write_atomically(args.out / "visual_ranks.png", partial(figure.savefig, format="png", dpi=150))
+    save_figure(draw_curves(curves(args.episodes)), args.out / "visual_ranks.png")
     write_text(args.table, table(args.episodes))
 
 

@@ -32,14 +32,14 @@ def arguments_of(cls: type) -> dict[str, inspect.Parameter]:
 
 
 def meanings_in(text: str) -> dict[str, str]:
-    """What the arguments that a docstring lists mean, by their names."""
+    """Meanings of the arguments that a docstring lists, by their names."""
     section = SECTION.search(text)
     items = ITEM.findall(section[1]) if section else []
     return {name.strip("*"): what for names, what in items for name in names.split(", ")}
 
 
 def meanings_of(cls: type) -> dict[str, str]:
-    """What the arguments of a class mean, by its docstring or that of a parent."""
+    """Meanings of the arguments of a class, by its docstring or that of a parent."""
     found: dict[str, str] = {}
     for parent in cls.__mro__:
         for name, what in _listed(parent):
@@ -110,7 +110,7 @@ class Arguments(griffe.Extension):
 
 
 def _parameter(found: inspect.Parameter) -> griffe.Parameter:
-    """What a parent takes, as griffe would have read it, without the names of modules."""
+    """Parameter of a parent, as griffe would have read it, without the names of modules."""
     default = getattr(found.default, "__name__", repr(found.default))
     return griffe.Parameter(
         found.name,

@@ -1,4 +1,4 @@
-"""How good the classifiers are that rewards train on first use, on real data with held-out parts.
+"""Quality of the classifiers that rewards train on first use, on held-out parts of real data.
 
     python scripts/judge_classifiers.py --dailydialog data.zip --hate-offensive labeled_data.csv \\
         --sentences tests/dialgym/rewards/sentences.tsv tests/dialgym/rewards/unseen_sentences.tsv
@@ -58,7 +58,7 @@ def judge_acts(path: Path) -> None:
 
 
 def _read(reply: Reply) -> tuple[str, ...]:
-    """What the classifier reads of a reply."""
+    """Parts of a reply that the classifier reads."""
     return (*reply.context[-1:], reply.text)
 
 

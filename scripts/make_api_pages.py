@@ -31,7 +31,7 @@ def path_of(module: str, name: str) -> str:
 
 @cache
 def home_of(module: str, name: str) -> str:
-    """Where a name is defined, as mkdocstrings reads sources and follows no lazy import."""
+    """Module and name of a definition, as mkdocstrings reads sources and follows no lazy import."""
     found = getattr(import_module(module), name)
     own = getattr(found, "__module__", "").partition(".")[0] in ("dialgym", "agents")
     if own and getattr(found, "__qualname__", None) == name:
@@ -40,14 +40,14 @@ def home_of(module: str, name: str) -> str:
 
 
 def _assigned(module: str, name: str) -> str:
-    """Where a constant or the name of a type is assigned, followed through the imports."""
+    """Path of the assignment of a constant or a type, followed through the imports."""
     found = _sources(module.partition(".")[0])[f"{module}.{name}"]
     return found.canonical_path  # type: ignore[no-any-return]
 
 
 @cache
 def _sources(package: str) -> Any:
-    """What griffe finds in the sources of a package."""
+    """Modules that griffe finds in the sources of a package."""
     from griffe import GriffeLoader
 
     loader = GriffeLoader(search_paths=["."])
@@ -57,7 +57,7 @@ def _sources(package: str) -> Any:
 
 
 def first_line(module: str, name: str) -> str:
-    """What a name is, in a line."""
+    """Summary of a name, in a line."""
     found = getattr(import_module(module), name)
     text = inspect.getdoc(found) if callable(found) and hasattr(found, "__name__") else ""
     return " ".join((text or "").partition("\n\n")[0].split())

@@ -1,29 +1,23 @@
 """The pages on environments, made from the registry, the docstrings and the spaces themselves.
 
-A hook of mkdocs, which gets `environments/index.md` and a page for each task. By hand:
-
-    python scripts/make_env_pages.py              print the table of tasks
-    python scripts/make_env_pages.py README.md    renew the table between its markers in a file
+A hook of mkdocs, which gets `environments/index.md` and a page for each task.
 """
 
 import inspect
-import os
 import re
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
-from sample_dialogues import as_html, sample_of
+from sample_dialogues import as_html, as_png, sample_of
 from token_tables import HEAD as TOKEN_HEAD
 from token_tables import as_tokens
 
+from dialgym.experiments.tables import markdown_table
 from dialgym.io.objects import load
 from dialgym.registry import Row, entries
 
-BEGIN, END = "<!-- environments: made by scripts/make_env_pages.py -->", "<!-- end -->"
 HEAD = ("name", "meaning")
 SECTION = re.compile(r"^(Args|Attributes|Raises|Returns|Versions):$")
 ITEM = re.compile(r"^    (\w+): (.*)$")
@@ -37,9 +31,7 @@ def rows() -> list[Row]:
 
 def table(head: Iterable[str], lines: Iterable[Iterable[object]]) -> str:
     """A Markdown table."""
-    head = list(head)
-    cells = [head, ["---"] * len(head), *lines]
-    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in cells) + "\n"
+    return markdown_table([list(head), *([str(cell) for cell in line] for line in lines)])
 
 
 def overview() -> str:
@@ -69,7 +61,7 @@ def made(row: Row, view: str) -> Any:
 
 
 def sizes(row: Row) -> str:
-    """How many actions there are in the first view, and how long its observation is."""
+    """Number of actions in the first view, and length of its observation."""
     env = made(row, row.views[0])
     return f"{env.action_space.n}, {env.observation_space.shape[0]}"
 
@@ -126,11 +118,11 @@ def page(name: str, variants: list[Row]) -> str:
     rules = text.partition("\n\n")[2]
     picture = f"![{cls.name}, at the end of the dialogue below]({name}.png){{ .task-picture }}\n"
     said = (
-        f"An episode of `{shown.policy}` in `{shown.env_id}`, seed {shown.seed}; its return is "
-        f"{shown.gained:.4g}.\n"
+        f"An episode of `{shown.policy}` in `{shown.env_id}`, seed {shown.job[0]}; its return is "
+        f"{shown.episode_return:.4g}.\n"
     )
     parts = [f"# {cls.name}\n", summary(cls) + "\n", picture, at_a_glance(variants[0])]
-    how, tokens = as_tokens(variants[0], shown.policy, shown.seed)
+    how, tokens = as_tokens(variants[0], shown.policy, shown.job[0])
     parts += ["## A dialogue\n", said, as_html(shown)]
     parts += ["## A token view\n", how, table(TOKEN_HEAD, tokens), "## Rules\n", rules]
     parts += ["## Parties\n", facts(variants[0]), "## Environments\n", variants_of(variants)]
@@ -138,7 +130,7 @@ def page(name: str, variants: list[Row]) -> str:
 
 
 def at_a_glance(row: Row) -> str:
-    """How to make it, and the spaces of its views."""
+    """Code that makes it, and the spaces of its views."""
     first = row.id(row.views[0])
     code = f'```python\nimport dialgym\nimport gymnasium as gym\n\nenv = gym.make("{first}")\n```\n'
     lines = []
@@ -185,7 +177,7 @@ def listing(section: str, lines: list[str], defaults: Mapping[str, Any]) -> str:
 
 
 def facts(row: Row) -> str:
-    """What is always true of the task, and who can play its parties."""
+    """Facts of the task, and the policies of its parties."""
     task = gym.make(row.id(row.views[0])).unwrapped.task  # type: ignore[attr-defined]
     lines = [
         (party, task.facts.longest[party], bounds(task.facts.returns[party]), hidden(task, party),
@@ -254,7 +246,7 @@ def pages() -> dict[str, str]:
 
 def pictures() -> dict[str, bytes]:
     """The picture of each task by its path in the site."""
-    return {f"environments/{name}.png": sample_of(first[0]).png for name, first in tasks()}
+    return {f"environments/{name}.png": as_png(sample_of(first[0])) for name, first in tasks()}
 
 
 def on_config(config: Any) -> Any:
@@ -272,21 +264,3 @@ def on_files(files: Any, config: Any) -> Any:
     for path, content in {**pages(), **pictures()}.items():
         files.append(File.generated(config, path, content=content))
     return files
-
-
-def renew(path: Path) -> None:
-    """Replace what lies between the markers in a file by the table of tasks."""
-    before, begin, rest = path.read_text(encoding="utf-8").partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise SystemExit(f"{path}: expected the markers {BEGIN!r} and {END!r}. Add both.")
-    part = path.with_suffix(".part")
-    part.write_text(f"{before}{BEGIN}\n{overview()}{END}{after}", encoding="utf-8")
-    os.replace(part, path)
-
-
-if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        renew(Path(sys.argv[1]))
-    else:
-        print(overview())

@@ -2,10 +2,10 @@
 
 A phrase is text in which
 
-- ``[a|b|]`` is one of its alternatives, drawn anew each time; alternatives nest, and may be empty;
+- ``[a|b|]`` is one of its alternatives, drawn each time; alternatives nest, and may be empty;
 - ``{dish}`` is a fact: one entry of the list ``dish``, drawn once and kept; ``{dish2}`` is another
   entry of the same list, and ``{dish.price}`` is a field of it;
-- ``<thanks>`` is a phrase of that name, drawn anew each time.
+- ``<thanks>`` is a phrase of that name, drawn each time.
 
 A bar outside of brackets separates alternatives too. After all is drawn, sentences get their
 capitals, questions that begin with a verb their mark, and "a" becomes "an" where it must.
@@ -42,7 +42,7 @@ START = re.compile(r"(^|[.!?] )([a-z])")
 
 
 class Fact(NamedTuple):
-    """What a list of facts holds: its fields by name, or one text under ``""``."""
+    """Entry of a list of facts: its fields by name, or one text under ``""``."""
 
     fields: Mapping[str, str]
 
@@ -141,7 +141,7 @@ def finished(text: str) -> str:
 
 
 def starts_with_vowel(word: str) -> bool:
-    """Whether a word sounds as if it began with a vowel."""
+    """Return True if a word sounds as if it began with a vowel."""
     word = word.lstrip("\"'(")
     if CAPITALS.match(word):
         return VOWEL_LETTER.match(word) is not None

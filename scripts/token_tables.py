@@ -6,8 +6,9 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from sample_dialogues import Sample, sample
+from sample_dialogues import sample, text_of
 
+from dialgym.experiments.samples import SampleDialogue
 from dialgym.language.tokenizers import END, PAD, TAGS
 from dialgym.registry import Row
 from dialgym.rollouts.episodes import episode_seed
@@ -34,11 +35,11 @@ def as_tokens(row: Row, policy: str, seed: int) -> tuple[str, list[Line]]:
     return text + "\n", list(lines_of(env.tokenizer, seen, used, over))
 
 
-def said_once(env: Any, shown: Sample) -> tuple[np.ndarray, bool]:
-    """The observation after one utterance of the learner, and whether that was all."""
-    seen, info = env.reset(seed=episode_seed(shown.seed, 0))
-    said = int(np.count_nonzero(seen == TAGS[shown.learner])) - 1  # without the tag that is open
-    own = [text for party, text in shown.turns if party == shown.learner]
+def said_once(env: Any, shown: SampleDialogue) -> tuple[np.ndarray, bool]:
+    """The observation after one utterance of the learner, and True if that was all."""
+    seen, info = env.reset(seed=episode_seed(shown.job[0], 0))
+    said = int(np.count_nonzero(seen == TAGS[env.learner])) - 1  # without the tag that is open
+    own = [text_of(line.pieces) for line in shown.utterances if line.own]
     over = False
     for token in (*env.tokenizer.encode(own[said]), END):
         if not info["turn"]:  # the longest utterances have no <end>
@@ -66,7 +67,7 @@ def lines_of(tokenizer: Any, seen: np.ndarray, used: int, over: bool) -> Iterato
 def utterance_lines(
     tokens: Any, seen: np.ndarray, first: int, end: int, party: str
 ) -> Iterator[Line]:
-    """What stands after a speaker's tag: text, and the end of the utterance."""
+    """Lines after a speaker's tag: text, and the end of the utterance."""
     text_end = end - (end > first and int(seen[end - 1]) == END)
     long = text_end - first > SHOWN_FIRST + SHOWN_LAST + 1
     gap = range(first + SHOWN_FIRST, text_end - SHOWN_LAST) if long else range(0)

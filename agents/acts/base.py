@@ -142,6 +142,7 @@ class DialogueRollouts(ActLearner, OnPolicyAlgorithm):  # type: ignore[misc]
         self.policy = self.policy_class(
             self.observation_space, self.action_space, self.lr_schedule, **self.policy_kwargs
         ).to(self.device)
+        self._separate_values()
 
     def collect_rollouts(  # type: ignore[override]
         self, env: VecEnv, callback: BaseCallback, rollout_buffer: Any, n_rollout_steps: int
@@ -188,8 +189,7 @@ class ActAlgorithm(DialogueRollouts):
         ent_coef, vf_coef: weights of the entropy, and of the loss of the values.
         normalize_advantage: weights of a minibatch are given mean 0 and deviation 1.
         max_grad_norm: largest norm of a gradient.
-        stats_window_size, tensorboard_log, policy_kwargs, verbose, seed, device: as everywhere in
-            Stable-Baselines3.
+        run: further arguments of all learners, see `agents.learner`.
 
     Raises:
         ValueError: a number that cannot be, another policy, or other spaces.

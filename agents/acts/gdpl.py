@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self, Unpack
+from typing import Any, ClassVar, NamedTuple, Self, Unpack
 
 import numpy as np
 import torch
@@ -94,8 +94,7 @@ class RewardEstimator(nn.Module):
         return own + self.gamma * after - self.h(turns.seen)[:, 0]
 
 
-@dataclass(frozen=True)
-class TurnTransitions:
+class TurnTransitions(NamedTuple):
     """n turns of a party."""
 
     seen: Tensor  # (n, B) float32
@@ -105,9 +104,7 @@ class TurnTransitions:
 
     def part(self, rows: Tensor) -> TurnTransitions:
         """The turns at `rows`."""
-        return TurnTransitions(
-            self.seen[rows], self.actions[rows], self.seen_after[rows], self.terminated[rows]
-        )
+        return TurnTransitions(*(column[rows] for column in self))
 
 
 def entropy_loss(expert: Tensor, sampled: Tensor) -> Tensor:
@@ -149,6 +146,7 @@ class GDPL(ActLearner, MaskablePPO):  # type: ignore[misc]
         dataset: the expert's dialogues: a `Dataset`, `ActData`, or a path; None only to load and
             play.
         estimation: how rewards are estimated, an `Estimation` or a mapping of its fields.
+        value_learning_rate: of the critic, a number or a schedule; None takes `learning_rate`.
         kwargs: further arguments of `sb3_contrib.MaskablePPO`.
 
     Raises:
@@ -161,15 +159,19 @@ class GDPL(ActLearner, MaskablePPO):  # type: ignore[misc]
         self,
         policy: str | type[BasePolicy],
         env: Any,
+        *,
         dataset: Any = None,
         estimation: Estimation | Mapping[str, Any] | None = None,
+        value_learning_rate: float | Schedule | None = None,
         **kwargs: Unpack[MaskableOptions],
     ) -> None:
         self.dataset, self.estimation = dataset, settings_as(Estimation, "estimation", estimation)
+        self.value_learning_rate = value_learning_rate
         super().__init__(policy, env, **kwargs)  # type: ignore[arg-type]
 
     def _setup_model(self) -> None:
         super()._setup_model()
+        self._separate_values()
         beliefs, acts = self.observation_space, self.action_space
         sizes = int(beliefs.shape[0]), int(acts.n)  # type: ignore[index, attr-defined]
         self.estimator = RewardEstimator(*sizes, self.estimation.hidden, self.gamma).to(self.device)

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.policies import BasePolicy
+from stable_baselines3.common.type_aliases import Schedule
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 from torch.nn.functional import mse_loss
@@ -32,6 +33,7 @@ class PG(ActAlgorithm):
         policy, env: as of `ActAlgorithm`.
         baseline: b: "none", the "mean" return of the rollout's decisions, or the "value" that the
             policy's critic learns, V(s_t).
+        value_learning_rate: of the critic, a number or a schedule; None takes `learning_rate`.
         kwargs: further arguments of `ActAlgorithm`.
 
     Raises:
@@ -42,11 +44,13 @@ class PG(ActAlgorithm):
         self,
         policy: str | type[BasePolicy],
         env: Any,
+        *,
         baseline: str = "mean",
+        value_learning_rate: float | Schedule | None = None,
         **kwargs: Unpack[RolloutOptions],
     ) -> None:
         one_of("baseline", baseline, BASELINES, "PG")
-        self.baseline = baseline
+        self.baseline, self.value_learning_rate = baseline, value_learning_rate
         super().__init__(policy, env, **kwargs)
 
     def loss(self, batch: ActRollout) -> tuple[Tensor, dict[str, Tensor]]:

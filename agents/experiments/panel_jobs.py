@@ -40,9 +40,9 @@ def jobs_of(
     """
     if panel.imported_from:
         raise ValueError(
-            f"panel {panel.name!r} takes over the rows of another command: run "
-            f"`dialgym benchmark {panel.imported_from}`, with "
-            f"--results benchmarks/results/{panel.imported_from}"
+            f"panel {panel.name!r} is tested on the way: `dialgym benchmark {panel.name} --results "
+            f"benchmarks/results/{panel.imported_from}` runs it; in Python, see "
+            "`agents.experiments.pydial_panel.pydial_panel`"
         )
     jobs: list[TrainingJob] = []
     kind, folder_of = (StagedJob, staged_folder) if panel.stages else (TrainingJob, _row_folder)
@@ -100,7 +100,7 @@ def jobs_asked_for(panel: Panel, names: Iterable[str] | None = None) -> int:
         ValueError: there is nothing to run in the panel, or a name is unknown.
     """
     if panel.imported_from:
-        raise ValueError(f"panel {panel.name!r} takes over the rows of another command")
+        raise ValueError(f"panel {panel.name!r} is tested on the way, and has no rows")
     names = [*panel.references, *panel.algorithms] if names is None else names
     playing = (
         learner is None or _plays(panel, learner, environment)

@@ -42,13 +42,41 @@ class Execution:
     compile: bool = False
 
 
-def make_optimizer(policy: Any, lr_schedule: Schedule) -> torch.optim.Optimizer:
-    """Make the optimizer of what a policy trains, as its arguments say."""
-    trained = [weight for weight in policy.parameters() if weight.requires_grad]
+OF_VALUES = "of_values"
+"""Key of the parameter group of the weights that make values alone."""
+
+
+def make_optimizer(
+    policy: Any, lr_schedule: Schedule, apart: bool = False
+) -> torch.optim.Optimizer:
+    """Make the optimizer of what a policy trains, as its arguments say.
+
+    Args:
+        policy: with `optimizer_class` and `optimizer_kwargs`.
+        lr_schedule: its learning rate at first is `lr_schedule(1)`.
+        apart: give the weights that make values alone a group of their own, which has a true
+            `of_values`.
+    """
+    trained: list[Any] = [weight for weight in policy.parameters() if weight.requires_grad]
+    if apart:
+        own = {id(weight) for part in _value_parts(policy) for weight in part.parameters()}
+        trained = [
+            {"params": [weight for weight in trained if id(weight) not in own]},
+            {"params": [weight for weight in trained if id(weight) in own], OF_VALUES: True},
+        ]
     made: torch.optim.Optimizer = policy.optimizer_class(
         trained, lr=lr_schedule(1), **policy.optimizer_kwargs
     )
     return made
+
+
+def _value_parts(policy: Any) -> list[nn.Module]:
+    """The modules of an actor-critic of Stable-Baselines3, or of ours, that make values alone."""
+    if hasattr(policy, "value_backbone"):
+        parts = [policy.value_head, policy.value_backbone, policy.value_features]
+    else:
+        parts = [policy.mlp_extractor.value_net, policy.value_net]
+    return [part for part in parts if part is not None]
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,7 @@ class PPOOptions(SequenceOptions, total=False):
     advantage_level: str
     vf_coef: float
     truncation: str
+    value_learning_rate: float | Schedule | None
 
 
 class SequencePPO(SequenceAlgorithm):
@@ -63,6 +64,9 @@ class SequencePPO(SequenceAlgorithm):
             would follow, read where the learner would speak again; "terminal" counts nothing, as
             after an end by the rules. Take the latter where the limit is part of the task, and
             with gamma 1 where a limit cuts all dialogues: values then have no end to learn from.
+        value_learning_rate: of what makes values alone, a number or a schedule: the value head,
+            and its backbone where `policy_kwargs` has `share_features_extractor=False`. None takes
+            `learning_rate` for all.
         kwargs: further arguments of `SequenceAlgorithm`.
 
     Raises:
@@ -83,6 +87,7 @@ class SequencePPO(SequenceAlgorithm):
         advantage_level: str = "token",
         vf_coef: float = 0.5,
         truncation: str = "bootstrap",
+        value_learning_rate: float | Schedule | None = None,
         **kwargs: Unpack[SequenceOptions],
     ) -> None:
         one_of("advantage_level", advantage_level, LEVELS, "SequencePPO")
@@ -93,6 +98,7 @@ class SequencePPO(SequenceAlgorithm):
         self.normalize_advantage = normalize_advantage
         self.advantage_level = advantage_level
         self.truncation = truncation
+        self.value_learning_rate = value_learning_rate
         super().__init__(policy, env, n_epochs=n_epochs, **kwargs)
         self.gamma, self.gae_lambda, self.vf_coef = gamma, gae_lambda, vf_coef
 
@@ -100,6 +106,12 @@ class SequencePPO(SequenceAlgorithm):
         super()._setup_model()
         if self.clip_range_vf is not None:
             self.clip_range_vf = FloatSchedule(self.clip_range_vf)
+        if self.value_learning_rate is not None and self.processes.sharded:
+            raise ValueError(
+                f"{self.algorithm}: value_learning_rate is unavailable with sharded weights "
+                "(accelerate, distributed_type: FSDP or DEEPSPEED); leave it out, or use MULTI_GPU"
+            )
+        self._separate_values()
 
     # The rollout and what it is worth
 

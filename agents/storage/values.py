@@ -35,7 +35,10 @@ Marked = TypeVar("Marked", bound=Callable[..., Any])
 LIBRARIES = ("torch", "stable_baselines3", "sb3_contrib", "agents")
 PART_OF_A_MODEL = (nn.Module, torch.optim.Optimizer, BaseBuffer, tuple, Enum)
 GENERATORS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
-SCHEDULES = ("learning_rate", "lr_schedule", "clip_range", "clip_range_vf", "ent_coef")
+SCHEDULES = (
+    *("learning_rate", "lr_schedule", "value_learning_rate"),
+    *("clip_range", "clip_range_vf", "ent_coef"),
+)
 _storable: dict[str, Any] = {}
 
 

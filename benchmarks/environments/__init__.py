@@ -1,1 +1,1 @@
-"""How fast environments, scripted policies and rewards are: `python -m benchmarks.environments`."""
+"""Speed of environments, scripted policies and rewards: `python -m benchmarks.environments`."""

@@ -1,4 +1,4 @@
-"""How fast environments, policies and rewards are: ``python -m benchmarks.environments``.
+"""Speed of environments, policies and rewards: ``python -m benchmarks.environments``.
 
 Rates are per CPU-second of one process, the median of repeated runs, each beside a reference of the
 same run, so that figures from different machines can be compared.
@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from benchmarks.environments import multiwoz, visual
+from benchmarks.environments import multiwoz, questions
 from benchmarks.environments.dialogues import (
     ROWS,
     batched_dialogues,
@@ -25,15 +25,18 @@ from benchmarks.environments.dialogues import (
     evaluated_dialogues,
     single_dialogues,
 )
-from benchmarks.environments.questions import (
-    batched_questions,
-    greedy_questions,
-    single_questions,
-)
 from benchmarks.environments.replies import ROWS as REPLY_ROWS
 from benchmarks.environments.replies import UNSCORED, batched_replies
 from benchmarks.environments.rewards import reward_figures
-from benchmarks.environments.timing import REPEATS, SECONDS, Figure, cost, machine, rate
+from benchmarks.environments.timing import (
+    REPEATS,
+    SECONDS,
+    Figure,
+    cost,
+    machine,
+    print_machine,
+    rate,
+)
 from benchmarks.environments.workloads import (
     BATCH,
     Settings,
@@ -153,20 +156,22 @@ def multiwoz_figures(measure: Rate) -> Iterator[Figure]:
 
 def question_figures(measure: Rate) -> Iterator[Figure]:
     """Turns of twenty questions, single and batched, and of the greedy questioner."""
-    single = Figure("twenty questions, gym.make", measure(single_questions()), "/s")
+    single = Figure("twenty questions, gym.make", measure(questions.single_questions()), "/s")
     yield single
-    turns = measure(batched_questions())
+    turns = measure(questions.batched_questions())
     yield Figure(f"  batch of {BATCH:,}", turns, "/s", 50_000, single, "single")
-    yield Figure("  greedy, exact beliefs", measure(greedy_questions()), "/s", None)
+    yield Figure("  greedy, exact beliefs", measure(questions.greedy_questions()), "/s", None)
 
 
 def visual_figures(measure: Rate) -> Iterator[Figure]:
     """Questions about 1,000 generated scenes, answered by rules and ranked by the exact guesser."""
-    single = Figure("visual dialogue: questions", measure(visual.questions()), "/s", 5_000)
+    single = Figure(
+        "visual dialogue: questions", measure(questions.visual_questions()), "/s", 5_000
+    )
     yield single
-    together = measure(visual.batched_questions())
-    yield Figure(f"  batch of {visual.ROWS}", together, "/s", 5_000, single, "single")
-    greedy = measure(visual.greedy_questions())
+    together = measure(questions.batched_visual_questions())
+    yield Figure(f"  batch of {questions.ROWS}", together, "/s", 5_000, single, "single")
+    greedy = measure(questions.greedy_visual_questions())
     yield Figure("  of the greedy questioner", greedy, "/s", None, single, "random")
 
 
@@ -263,8 +268,7 @@ def main(
     if answers:
         lists["given"] = {"answers": str(answers), "guesses": str(guesses or "answers")}
     settings = lists["given" if answers else "built-in"]
-    about = machine()
-    print(*(f"{name}: {value}" for name, value in about.items()), sep="\n", end="\n\n")
+    print_machine()
 
     def measure(work: Work) -> float:
         return rate(work, repeats, seconds)
@@ -286,7 +290,7 @@ def main(
     print("\nRates are per CPU-second, times in CPU-seconds; medians of", repeats, "runs.")
     if json:
         write_json_checked(
-            json, {"machine": about, "figures": [_as_dict(figure) for figure in figures]}
+            json, {"machine": machine(), "figures": [_as_dict(figure) for figure in figures]}
         )
 
 

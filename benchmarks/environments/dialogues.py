@@ -16,7 +16,7 @@ STEPS = 32  # of a batch, or dialogues of a single env, in one go
 
 
 def dialogue_label(name: str) -> str:
-    """What a figure calls the environment of a row of the registry."""
+    """Name of the environment of a row of the registry in figures."""
     entry = entry_of(f"{name}-act-v0")
     return f"{name} ({entry.stand_in})" if entry.stand_in else name
 

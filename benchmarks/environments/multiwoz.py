@@ -19,7 +19,7 @@ TABLED = ("attraction", "hotel", "restaurant", "train")
 
 
 def queries(world: World, scan: bool = False) -> Work:
-    """What drawn goals constrain, searched for; with `scan`, row by row."""
+    """Searches for what drawn goals constrain; with `scan`, row by row."""
     rng = np.random.default_rng(0)
     goals = [world.draw_goal(rng) for _ in range(GOALS)]
     wanted = [(d, part.info) for g in goals for d, part in g.domains.items() if d in TABLED]

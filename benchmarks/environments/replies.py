@@ -5,9 +5,9 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from benchmarks.environments.workloads import Settings, Work
+from benchmarks.environments.workloads import Settings, Work, run_batched
 from dialgym.language.tokenizers import END
-from dialgym.tasks.daily_dialog.policies import Person
+from dialgym.tasks.reply_policies import LoggedReply
 from dialgym.views.dialogue import LoopedBatch
 
 ROWS = 64
@@ -20,16 +20,10 @@ def batched_replies(settings: Settings, loop: bool = False) -> Work:
     """Token steps of a batch that says what people said elsewhere; with `loop`, row by row."""
     env: Any = gym.make_vec("dialgym/DailyDialog-v0", ROWS, autoreset_mode="SameStep", **settings)
     if loop:
-        env.dialogues = LoopedBatch(env.task, ROWS, env.learner, Person())
-    env.reset(seed=ROWS * loop)  # other dialogues, as what was scored before is remembered
+        env.dialogues = LoopedBatch(env.task, ROWS, env.learner, LoggedReply())
     actions = np.stack([_stream(env, np.random.default_rng(row)) for row in range(ROWS)], 1)
-
-    def play() -> int:
-        for tokens in actions:
-            env.step(tokens)
-        return actions.size
-
-    return play
+    other = ROWS * loop  # dialogues, as what was scored before is remembered
+    return run_batched(env, list(actions), seed=other)
 
 
 def _stream(env: Any, rng: np.random.Generator) -> np.ndarray:

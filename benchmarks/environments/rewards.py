@@ -1,4 +1,4 @@
-"""How many replies a second each reward scores."""
+"""Replies a second that each reward scores."""
 
 import random
 from collections.abc import Callable, Iterator

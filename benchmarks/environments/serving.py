@@ -1,4 +1,4 @@
-"""How fast `dialgym serve-visual` is: ``python -m benchmarks.environments.serving``.
+"""Speed of `dialgym serve-visual`: ``python -m benchmarks.environments.serving``.
 
 A server in a process of its own, and clients in threads of this one, each of which plays dialogues
 of ten random questions: one request to ``/step_rank`` a question, and the next only after the
@@ -19,7 +19,7 @@ import numpy as np
 import psutil
 import typer
 
-from benchmarks.environments.timing import machine
+from benchmarks.environments.timing import print_machine
 from dialgym.tasks.visual_dialogue.guessers import Held
 from dialgym.tasks.visual_dialogue.pool import Pool, make_pool
 from dialgym.tasks.visual_dialogue.remote import Remote
@@ -47,7 +47,7 @@ def server(settings: Sequence[str]) -> Iterator[tuple[str, psutil.Process]]:
 
 
 def questions_of(pool: Pool) -> Sequence[str]:
-    """What may be asked about the images."""
+    """Questions that may be asked about the images."""
     if pool.questions:
         return pool.questions
     dialogues = of_visdial(pool, "the benchmark").dialogues
@@ -102,7 +102,7 @@ def main(
     repeats: Annotated[int, typer.Option(min=1, help="Measurements.")] = 3,
 ) -> None:
     """Measure requests a second and how long they take."""
-    print(*(f"{name}: {value}" for name, value in machine().items()), sep="\n", end="\n\n")
+    print_machine()
     with server([f"pool={pool}", f"guesser={guesser}"]) as (url, process):
         remote = Remote(make_pool(pool), url)
         remote.percentile(Held(remote.pool.captions[0], (), 0))

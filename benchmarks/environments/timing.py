@@ -3,11 +3,12 @@
 import os
 import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
-from pathlib import Path
 from statistics import median
+
+from dialgym.versions import hardware
 
 REPEATS, SECONDS = 5, 0.5
 
@@ -39,14 +40,14 @@ class Figure:
 
     @property
     def holds(self) -> bool | None:
-        """Whether it is as good as the bar asks; None without one."""
+        """True where it is as good as the bar asks; None without one."""
         if self.bar is None:
             return None
         return self.value >= self.bar if self.unit == "/s" else self.value <= self.bar
 
 
 def rate(work: Callable[[], int], repeats: int = REPEATS, seconds: float = SECONDS) -> float:
-    """How many units a CPU-second `work` does, which returns how many it did; the median."""
+    """Units a CPU-second of `work`, which returns how many it did; the median."""
     work()  # warms caches up
     return median(_rate(work, seconds) for _ in range(repeats))
 
@@ -71,11 +72,32 @@ def _cost(work: Callable[[], object]) -> float:
     return time.process_time() - start
 
 
+Works = Mapping[str, Callable[[], object]]
+"""What takes turns, by name."""
+
+
+def alternate(works: Works, repeats: int) -> dict[str, float]:
+    """CPU-seconds of one call of each work, which take turns: the load meets them alike.
+
+    Returns:
+        The medians of `repeats` rounds, after one that is not measured.
+
+    Raises:
+        ValueError: `repeats` is less than 1.
+    """
+    if repeats < 1:
+        raise ValueError(f"alternate: repeats must be at least 1, got {repeats}")
+    for work in works.values():
+        work()  # warms caches up
+    rounds = [{name: _cost(work) for name, work in works.items()} for _ in range(repeats)]
+    return {name: median(spent[name] for spent in rounds) for name in works}
+
+
 def machine() -> dict[str, str]:
-    """What the figures depend on."""
+    """Facts of the machine that figures depend on."""
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return {
-        "CPU": _processor(),
+        "CPU": hardware()["processor"],
         "cores": f"{usable} usable of {os.cpu_count()}",
         "load": f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown",
         "system": platform.platform(terse=True),
@@ -86,11 +108,6 @@ def machine() -> dict[str, str]:
     }
 
 
-def _processor() -> str:
-    """The model's name: Linux tells it in a file, other systems through `platform`."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
-    except OSError:
-        lines = []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or platform.machine()
+def print_machine(**more: str) -> None:
+    """Print the facts of the machine, and an empty line."""
+    print(*(f"{name}: {value}" for name, value in {**machine(), **more}.items()), "", sep="\n")

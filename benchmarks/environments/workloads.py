@@ -79,9 +79,11 @@ def batched_tokens(settings: Settings, masks: bool = False) -> Work:
     return run_batched(env, list(spelled.transpose(0, 2, 1).reshape(-1, BATCH)), env.action_masks)
 
 
-def run_batched(env: Any, actions: list[Any], masks: Callable[[], object] | None = None) -> Work:
+def run_batched(
+    env: Any, actions: list[Any], masks: Callable[[], object] | None = None, seed: int = 0
+) -> Work:
     """Plays the actions of all rows, a step each, asking for masks before where it is to."""
-    env.reset(seed=0)
+    env.reset(seed=seed)
     script = cycle(actions)
 
     def play() -> int:
@@ -89,7 +91,7 @@ def run_batched(env: Any, actions: list[Any], masks: Callable[[], object] | None
             if masks:
                 masks()
             env.step(next(script))
-        return len(actions) * BATCH
+        return len(actions) * int(env.unwrapped.num_envs)
 
     return play
 

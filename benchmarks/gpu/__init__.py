@@ -1,4 +1,4 @@
-"""How fast learners are on a GPU: ``python -m benchmarks.gpu --out FOLDER``.
+"""Speed of learners on a GPU: ``python -m benchmarks.gpu --out FOLDER``.
 
 | module | what is in it |
 |---|---|

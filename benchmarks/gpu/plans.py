@@ -1,4 +1,4 @@
-"""What is run: shapes of models and sizes of batches, with a GPU and without."""
+"""Plans of the measurements: shapes of models and sizes of batches, with a GPU and without."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is run: more where there is a GPU.
+    """Shapes and sizes of what is run: more where there is a GPU.
 
     Attributes:
         device: as of PyTorch.

@@ -1,4 +1,4 @@
-"""What was measured, as JSON and as a Markdown table."""
+"""Measurements as JSON and as a Markdown table."""
 
 from __future__ import annotations
 

@@ -24,6 +24,7 @@ from benchmarks.soak.budget import Attack, Budget, spent
 from benchmarks.soak.damage import damage
 from benchmarks.soak.inputs import inputs
 from benchmarks.soak.kills import kills
+from dialgym.experiments.tables import markdown_table
 from dialgym.io.files import write_text
 
 ATTACKS: dict[str, tuple[float, Attack]] = {
@@ -91,10 +92,9 @@ def _attacked(name: str, seconds: float, seed: int, folder: Path) -> Iterable[Ro
 
 
 def _table(rows: Iterable[Row]) -> str:
-    lines = ["| attack | tries | failures | CPU-seconds |", "|---|---|---|---|"]
-    for row in rows:
-        lines.append(f"| {row.kind} | {row.tries:,} | {row.failures:,} | {row.seconds:,.0f} |")
-    return "\n".join([*lines, ""])
+    head = ["attack", "tries", "failures", "CPU-seconds"]
+    cells = [[r.kind, f"{r.tries:,}", f"{r.failures:,}", f"{r.seconds:,.0f}"] for r in rows]
+    return markdown_table([head, *cells])
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ class Store(NamedTuple):
         whole: the folder with undamaged ones.
         names: the pattern of those that are damaged.
         open: what is read from a folder.
-        same: whether two such are the same.
+        same: True if two such are the same.
     """
 
     kind: str
@@ -61,10 +61,10 @@ def _copy(folder: Path, place: Path) -> Path:
 def try_one(store: Store, whole: Any, place: Path, rng: np.random.Generator) -> Tally:
     """Damage a file of a folder, and open it."""
     file = Path(rng.choice(np.array(sorted(map(str, place.glob(store.names))))))
-    way = DAMAGES[int(rng.integers(len(DAMAGES)))]
-    way(file, rng)
+    how = DAMAGES[int(rng.integers(len(DAMAGES)))]
+    damage_file(how, file, rng)
     tally = Tally(f"damaged {store.kind}", tries=1)
-    with tally.noting(f"{way.__name__} of {file.name}"), within(60), _warnings() as told:
+    with tally.noting(f"{file.name}: {how}"), within(60), _warnings() as told:
         try:
             same = store.same(store.open(place), whole)
         except (ValueError, OSError) as error:
@@ -152,53 +152,44 @@ def _alike(one: Any, other: Any) -> bool:
 # How
 
 
-def flip(file: Path, rng: np.random.Generator) -> None:
-    """One bit is another."""
-    content = bytearray(file.read_bytes())
-    if content:
-        content[int(rng.integers(len(content)))] ^= 1 << int(rng.integers(8))
-    file.write_bytes(content)
+def _flipped(content: bytes, rng: np.random.Generator) -> bytes:
+    changed = bytearray(content)
+    if changed:
+        changed[int(rng.integers(len(changed)))] ^= 1 << int(rng.integers(8))
+    return bytes(changed)
 
 
-def zero(file: Path, rng: np.random.Generator) -> None:
-    """A block was never written."""
-    content = bytearray(file.read_bytes())
+def _zeroed(content: bytes, rng: np.random.Generator) -> bytes:
     start = int(rng.integers(len(content) + 1))
-    part = content[start : start + 512]
-    content[start : start + 512] = bytes(len(part))
-    file.write_bytes(content)
+    lost = content[start : start + 512]
+    return content[:start] + bytes(len(lost)) + content[start + len(lost) :]
 
 
-def cut(file: Path, rng: np.random.Generator) -> None:
-    """The end is missing."""
-    content = file.read_bytes()
-    file.write_bytes(content[: int(rng.integers(len(content) + 1))])
-
-
-def empty(file: Path, rng: np.random.Generator) -> None:
-    """Nothing is there."""
-    file.write_bytes(b"")
-
-
-def noise(file: Path, rng: np.random.Generator) -> None:
-    """Something else is there."""
-    file.write_bytes(rng.bytes(file.stat().st_size))
-
-
-def lengthen(file: Path, rng: np.random.Generator) -> None:
-    """More than was written is there."""
-    file.write_bytes(file.read_bytes() + rng.bytes(int(rng.integers(1, 99))))
-
-
-def remove(file: Path, rng: np.random.Generator) -> None:
-    """It is gone."""
-    file.unlink()
-
-
-def exchange(file: Path, rng: np.random.Generator) -> None:
-    """Another file of the folder is there in its place."""
+def _exchanged(file: Path, rng: np.random.Generator) -> None:
     others = sorted(other for other in file.parent.iterdir() if other.is_file())
     file.write_bytes(others[int(rng.integers(len(others)))].read_bytes())
 
 
-DAMAGES = (flip, flip, flip, zero, cut, empty, noise, lengthen, remove, exchange)
+CHANGES: dict[str, Callable[[bytes, np.random.Generator], bytes]] = {
+    "one bit is another": _flipped,
+    "a block was never written": _zeroed,
+    "the end is missing": lambda whole, rng: whole[: int(rng.integers(len(whole) + 1))],
+    "nothing is there": lambda whole, rng: b"",
+    "noise is there": lambda whole, rng: rng.bytes(len(whole)),
+    "more is there": lambda whole, rng: whole + rng.bytes(int(rng.integers(1, 99))),
+}
+FILES: dict[str, Callable[[Path, np.random.Generator], None]] = {
+    "it is gone": lambda file, rng: file.unlink(),
+    "another file is there": _exchanged,
+}
+FLIP = "one bit is another"
+DAMAGES = (FLIP, FLIP, *CHANGES, *FILES)
+"""What a damaged file is like; flips are the most frequent."""
+
+
+def damage_file(how: str, file: Path, rng: np.random.Generator) -> None:
+    """Damage a file in one way."""
+    if how in FILES:
+        FILES[how](file, rng)
+    else:
+        file.write_bytes(CHANGES[how](file.read_bytes(), rng))

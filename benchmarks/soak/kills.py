@@ -16,18 +16,23 @@ import numpy as np
 import dialgym
 from benchmarks.soak.budget import Budget, Tally
 from benchmarks.soak.children import Child
-from benchmarks.soak.runs import WISHES, Run, dialogues, learned
+from benchmarks.soak.runs import WISHES, dialogues, learned, play
 
 
 def kills(budget: Budget, rng: np.random.Generator, folder: Path) -> Iterator[Tally]:
     """An attack; at least one round, in which each algorithm is killed once."""
-    trainers = Trainers(rng, folder / "trainers")
+    from agents.registry import ALGORITHMS
+
+    stored = dialogues(folder)
+    trainers: dict[str, Writer] = {}
     collections = Collections(rng, folder, 0), Collections(rng, folder, 2)
     writers = cycle((*collections, Grid(rng, folder)))
-    for number, name in enumerate(cycle(trainers.names)):
-        if number >= len(trainers.names) and not budget:
+    for number, name in enumerate(cycle(ALGORITHMS)):
+        if number >= len(ALGORITHMS) and not budget:
             return
-        yield trainers.kill(name)
+        if name not in trainers:
+            trainers[name] = Trainer(rng, folder, name, stored)
+        yield trainers[name].kill()
         yield next(writers).kill()
 
 
@@ -37,13 +42,18 @@ class Writer:
     Args:
         rng: of the moments.
         folder: to work in.
+
+    Attributes:
         kind: a row of the table.
     """
 
-    def __init__(self, rng: np.random.Generator, folder: Path, kind: str) -> None:
-        self.rng, self.folder, self.kind = rng, folder, kind
+    kind: str
+
+    def __init__(self, rng: np.random.Generator, folder: Path) -> None:
+        self.rng, self.folder, self.log = rng, folder, folder / "log.txt"
         folder.mkdir(parents=True, exist_ok=True)
-        self.seconds, self.whole = 0.0, self._first()
+        self.whole: Any = None
+        self.seconds = 0.0
 
     def work(self, place: Path, again: bool) -> None:
         """Start, or continue."""
@@ -62,37 +72,40 @@ class Writer:
     def kill(self) -> Tally:
         """Kill it once, twice or three times, then let it end."""
         tally, place = Tally(self.kind), self.folder / f"killed-{self.rng.integers(2**40)}"
-        with tally.noting(self.kind):
+        with tally.noting(str(self)):
+            if self.whole is None:
+                self.let_it_be()
             for again in range(int(self.rng.integers(1, 4))):
-                child = Child(partial(self.work, place, bool(again)), self._log)
+                child = Child(partial(self.work, place, bool(again)), self.log)
                 ended = not child.kill(float(self.rng.random()) * 1.1 * self.seconds)
                 tally.tries += not ended
                 child.leaves_nothing()
                 self.halfway(place)
                 if ended:
                     break
-            Child(partial(self.work, place, True), self._log).wait()
+            Child(partial(self.work, place, True), self.log).wait()
             assert self.same(self.made(place), self.whole), "not what an uninterrupted run makes"
         shutil.rmtree(place, ignore_errors=True)
         return tally
 
-    @property
-    def _log(self) -> Path:
-        return self.folder / "log.txt"
-
-    def _first(self) -> Any:
+    def let_it_be(self) -> None:
+        """Do the work without a kill."""
         place, began = self.folder / "whole", time.monotonic()
-        Child(partial(self.work, place, False), self._log).wait()
-        self.seconds = time.monotonic() - began
-        return self.made(place)
+        Child(partial(self.work, place, False), self.log).wait()
+        self.seconds, self.whole = time.monotonic() - began, self.made(place)
+
+    def __str__(self) -> str:
+        return self.folder.name
 
 
 class Collections(Writer):
     """Dialogues collected by one process, or by several."""
 
+    kind = "collectors killed"
+
     def __init__(self, rng: np.random.Generator, folder: Path, workers: int) -> None:
+        super().__init__(rng, folder / f"collections-{workers}")
         self.workers = workers
-        super().__init__(rng, folder / f"collections-{workers}", "collectors killed")
 
     def work(self, place: Path, again: bool) -> None:
         kwargs: dict[str, Any] = {"seed": 5, "shard_size": 16, "workers": self.workers}
@@ -118,8 +131,10 @@ class Collections(Writer):
 class Grid(Writer):
     """A grid of PyDial's benchmark: trained, tested at two stages, and tested again."""
 
+    kind = "grids killed"
+
     def __init__(self, rng: np.random.Generator, folder: Path) -> None:
-        super().__init__(rng, folder / "grid", "grids killed")
+        super().__init__(rng, folder / "grid")
 
     def work(self, place: Path, again: bool) -> None:
         from agents.experiments.panel_jobs import jobs_of
@@ -144,39 +159,19 @@ class Grid(Writer):
         }
 
 
-class Trainers:
-    """Training runs of all algorithms."""
+class Trainer(Writer):
+    """A training run of one algorithm, from `stored` dialogues where it learns from some."""
 
-    def __init__(self, rng: np.random.Generator, folder: Path) -> None:
-        from agents.registry import ALGORITHMS
+    kind = "trainers killed"
 
-        self.rng, self.folder, self.names = rng, folder, list(ALGORITHMS)
-        self.stored = dialogues(folder)
-        self._writers: dict[str, _Trainer] = {}
-
-    def kill(self, name: str) -> Tally:
-        """Kill a run of an algorithm."""
-        tally = Tally(_Trainer.KIND)
-        with tally.noting(name):
-            if name not in self._writers:
-                run = Run(name, *self.stored)
-                self._writers[name] = _Trainer(self.rng, self.folder / name, run)
-            return self._writers[name].kill()
-        return tally
-
-
-class _Trainer(Writer):
-    """A training run of one algorithm."""
-
-    KIND = "trainers killed"
-
-    def __init__(self, rng: np.random.Generator, folder: Path, run: Run) -> None:
-        self.run = run
-        super().__init__(rng, folder, self.KIND)
-        self.kind = self.KIND
+    def __init__(
+        self, rng: np.random.Generator, folder: Path, name: str, stored: tuple[Path, Path]
+    ) -> None:
+        super().__init__(rng, folder / "trainers" / name)
+        self.name, self.stored = name, stored
 
     def work(self, place: Path, again: bool) -> None:
-        self.run.play(place, resume=again)
+        play(self.name, self.stored, place, resume=again)
 
     def made(self, place: Path) -> Any:
         return learned(place)

@@ -31,48 +31,42 @@ SHORT: dict[str, dict[str, Any]] = {
 """Hyperparameters by algorithm, beside those of all."""
 
 
-class Run:
-    """One training run, which is the same whenever it is made from its beginning.
+def play(name: str, stored: tuple[Path, Path], folder: Path, resume: bool = False) -> None:
+    """Train briefly in a folder, from the beginning or from the last checkpoint.
+
+    A run is the same whenever it is made from its beginning.
 
     Args:
         name: of the algorithm.
-        games: a folder with dialogues of `WORDS`.
-        talks: a folder with dialogues of an expert in `CITY`.
+        stored: folders with dialogues of `WORDS`, and of an expert in `CITY`.
+        folder: of the run.
+        resume: it goes on.
     """
+    import agents
+    from agents.training import prepare
 
-    def __init__(self, name: str, games: Path, talks: Path) -> None:
-        row, self.name = ALGORITHMS[name], name
-        expert = row.plays and row.reads
-        self.id = WORDS if not row.plays or ACTS not in row.kind else WISHES
-        if expert or name == "madpl":
-            self.id = CITY
-        self.data = talks if expert else None if row.plays else games
-        self.steps = 500 if row.plays else 24
-        policy = GPT if self.id == WORDS else NET
-        small: dict[str, Any] = {"policy_kwargs": policy}
-        small |= {"n_envs": 4} if row.plays else {"batch_size": 8, "log_interval": 4}
-        if name in ("gp-sarsa", "committee"):
-            small.pop("policy_kwargs")
-        self.overrides = {**small, **SHORT.get(name, {})}
-
-    def play(self, folder: Path, resume: bool = False) -> None:
-        """Train in a folder, from its beginning or from its last checkpoint."""
-        import agents
-        from agents.training import prepare
-
-        prepare.STOCK_INTERVAL = 100  # timesteps between checkpoints: the run has few
-        agents.train(
-            self.id,
-            self.name,
-            total_timesteps=self.steps,
-            log_dir=folder,
-            hyperparameters=self.overrides,
-            seed=3,
-            progress_bar=False,
-            data=self.data,
-            checkpoint_every=1,
-            resume=resume,
-        )
+    row, (games, talks) = ALGORITHMS[name], stored
+    expert = row.plays and row.reads
+    env_id = WORDS if not row.plays or ACTS not in row.kind else WISHES
+    if expert or name == "madpl":
+        env_id = CITY
+    small: dict[str, Any] = {"policy_kwargs": GPT if env_id == WORDS else NET}
+    small |= {"n_envs": 4} if row.plays else {"batch_size": 8, "log_interval": 4}
+    if name in ("gp-sarsa", "committee"):
+        small.pop("policy_kwargs")
+    prepare.STOCK_INTERVAL = 100  # timesteps between checkpoints: the run has few
+    agents.train(
+        env_id,
+        name,
+        total_timesteps=500 if row.plays else 24,
+        log_dir=folder,
+        hyperparameters={**small, **SHORT.get(name, {})},
+        seed=3,
+        progress_bar=False,
+        data=talks if expert else None if row.plays else games,
+        checkpoint_every=1,
+        resume=resume,
+    )
 
 
 def dialogues(folder: Path) -> tuple[Path, Path]:

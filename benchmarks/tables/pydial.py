@@ -137,7 +137,7 @@ def ordered(source: str, order: int) -> Iterator[str]:
 
 
 def table(arguments: argparse.Namespace) -> Iterator[tuple[str, bool]]:
-    """The lines of the table, and whether each is as it should be."""
+    """The lines of the table, and True where each is as it should be."""
     yield f"| {' | '.join(HEAD)} |", True
     yield f"| {' | '.join(['---'] * len(HEAD))} |", True
     for (domain, env), original in ORIGINAL.items():

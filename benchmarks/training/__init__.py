@@ -1,1 +1,1 @@
-"""How fast the learners are, each beside a reference: `python -m benchmarks.training`."""
+"""Speed of the learners, each beside a reference: `python -m benchmarks.training`."""

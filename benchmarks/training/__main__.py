@@ -3,49 +3,37 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 
 import torch
 
 from benchmarks.environments.__main__ import show
-from benchmarks.environments.timing import Figure, machine
+from benchmarks.environments.timing import Figure, print_machine
 from benchmarks.training import grpo, language, length, memory, offline, reply, tiny
 from dialgym.errors import unknown
 
-PARTS = (
-    "tiny",
-    "iteration",
-    "rollout",
-    "update",
-    "length",
-    "language",
-    "offline",
-    "memory",
-    "grpo",
+PARTS: Mapping[str, Callable[[int], Iterator[Figure]]] = MappingProxyType(
+    {
+        "tiny": lambda repeats: tiny.figures(),
+        "iteration": lambda repeats: reply.iteration_figures(min(repeats, 3)),
+        "rollout": reply.all_rollout_figures,
+        "update": reply.update_figures,
+        "length": length.figures,
+        "language": lambda repeats: language.figures(min(repeats, 3)),
+        "offline": offline.figures,
+        "memory": lambda repeats: memory.figures(),
+        "grpo": lambda repeats: grpo.figures(),
+    }
 )
+"""Figures by part, of so many rounds."""
 
 
 def figures(parts: list[str], repeats: int) -> Iterator[Figure]:
     """Those of the parts asked for."""
-    if "tiny" in parts:
-        yield from tiny.figures()
-    if "iteration" in parts:
-        yield from reply.iteration_figures(min(repeats, 3))
-    if "rollout" in parts:
-        for n_envs in reply.ENVS:
-            yield from reply.rollout_figures(n_envs, repeats)
-    if "update" in parts:
-        yield from reply.update_figures(repeats)
-    if "length" in parts:
-        yield from length.figures(repeats)
-    if "language" in parts:
-        yield from language.figures(min(repeats, 3))
-    if "offline" in parts:
-        yield from offline.figures(repeats)
-    if "memory" in parts:
-        yield from memory.figures()
-    if "grpo" in parts:
-        yield from grpo.figures()
+    for name, part in PARTS.items():
+        if name in parts:
+            yield from part(repeats)
 
 
 def main() -> None:
@@ -59,8 +47,7 @@ def main() -> None:
             parser.error(str(unknown("part", part, PARTS)))
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    print(*(f"{name}: {value}" for name, value in machine().items()), sep="\n")
-    print(f"PyTorch: {torch.__version__}\n")
+    print_machine(PyTorch=torch.__version__)
     show(list(figures(arguments.parts or list(PARTS), arguments.repeats)))
 
 

@@ -1,10 +1,10 @@
-"""What a step of GP-SARSA costs against the size of its dictionaries, as a table and a picture.
+"""Cost of a step of GP-SARSA by the size of its dictionaries, as a table and a picture.
 
     python -m benchmarks.training.gp --table docs/results/gp_steps.md --out docs/images/gp_steps.png
 
 A row of 16 dictionaries, one for each act, has so many entries in all: to decide is to predict all
 acts of a belief, to learn is to observe a return. Beside it: one dictionary of all acts, as where
-every two acts have covariances; and regression on as many returns anew, whose cost is cubic.
+every two acts have covariances; and regression on all returns from scratch, whose cost is cubic.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import numpy as np
 from agents.acts.gp.kernels import RBF, ActKernel, covariances
 from agents.acts.gp.q_process import QProcess
 from benchmarks.environments.timing import machine, rate
-from dialgym.experiments.plots import FAINT
-from dialgym.io.files import write_atomically
-from dialgym.optional import require
+from dialgym.experiments.plots import new_figure, save_figure, tidy
+from dialgym.experiments.tables import markdown_table
+from dialgym.io.files import write_text
 
 ACTS, FEATURES = 16, 60
 SIZES = (64, 128, 256, 512, 1024, 2048)
@@ -84,13 +84,8 @@ def measure() -> Curves:
 
 def table(curves: Curves) -> str:
     """The curves as Markdown."""
-    head = "| ms of CPU, entries in all: | " + " | ".join(f"{size:,}" for size in SIZES) + " |"
-    rule = "|---|" + "---:|" * len(SIZES)
-    rows = [
-        f"| {what} | " + " | ".join(f"{value:.2f}" for value in values) + " |"
-        for what, values in curves.items()
-    ]
-    return "\n".join([head, rule, *rows]) + "\n"
+    head = ["ms of CPU, entries in all:", *(f"{size:,}" for size in SIZES)]
+    return markdown_table([head, *([what, *map("{:.2f}".format, c)] for what, c in curves.items())])
 
 
 def plot(curves: Curves, path: Path) -> None:
@@ -99,9 +94,9 @@ def plot(curves: Curves, path: Path) -> None:
     Raises:
         ImportError: matplotlib is not installed.
     """
-    module = require("matplotlib.figure", "ui", "drawing a picture")
-    figure = module.Figure((6.4, 4.0), layout="constrained")
+    figure = new_figure(6.4, 4.0)
     axes = figure.subplots()
+    tidy(axes, "both")
     for i, (what, values) in enumerate(curves.items()):
         style = "--" if "one dictionary" in what else "-"
         axes.loglog(SIZES, values, style, marker="o", ms=4, color=COLOURS[i])
@@ -114,10 +109,7 @@ def plot(curves: Curves, path: Path) -> None:
     axes.minorticks_off()
     axes.set_xlabel("entries in all dictionaries of 16 acts")
     axes.set_ylabel("CPU time of a step in ms")
-    axes.grid(color=FAINT)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
-    write_atomically(path, lambda temporary: figure.savefig(temporary, dpi=160))
+    save_figure(figure, path)
 
 
 def main() -> None:
@@ -131,7 +123,7 @@ def main() -> None:
     text = f"{table(curves)}\n{lines}.\n"
     print(text)
     if arguments.table:
-        write_atomically(arguments.table, lambda temporary: temporary.write_text(text, "utf-8"))
+        write_text(arguments.table, text)
     if arguments.out:
         plot(curves, arguments.out)
 

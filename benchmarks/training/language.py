@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import dialgym
-from benchmarks.environments.timing import Figure
-from benchmarks.training.alternate import alternate
+from benchmarks.environments.timing import Figure, alternate
 from benchmarks.training.learner import Learner
 from benchmarks.training.workload import REPLY, reply_env
 

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -21,11 +22,11 @@ import torch
 
 from agents.models import gpt
 from agents.models.gpt import Packing
-from benchmarks.environments.timing import Figure
-from benchmarks.training.alternate import alternate
+from benchmarks.environments.timing import Figure, alternate
 from benchmarks.training.learner import Learner
 from benchmarks.training.memory import peak
 from benchmarks.training.workload import REPLY, reply_env
+from dialgym.experiments.plots import new_figure, save_figure
 
 LENGTHS = (64, 128, 256, 512, 754)
 ENVS, LINES = 32, 5
@@ -129,33 +130,29 @@ def growth(length: int) -> int:
     return peak() - before
 
 
-def draw(results: list[Costs], path: str) -> None:
+def draw(results: list[Costs], path: Path) -> None:
     """Costs over length, and padding beside them, as an image."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
+    figure = new_figure(9, 3.4)
+    left, right = figure.subplots(1, 2)
     lengths = [each.length for each in results]
-    for name, what in (
-        ("padded", "update, padded rows"),
-        ("update", "update"),
-        ("rollout", "rollout"),
-    ):
-        left.plot(lengths, [getattr(each, name) for each in results], marker="o", label=what)
+    curves = {
+        "padded": (left, 1, "update, padded rows"),
+        "update": (left, 1, "update"),
+        "rollout": (left, 1, "rollout"),
+        "in_rows": (right, 100, "of padded rows"),
+        "in_attention": (right, 100, "of what attends"),
+    }
+    for name, (axes, scale, what) in curves.items():
+        values = [scale * getattr(each, name) for each in results]
+        axes.plot(lengths, values, marker="o", label=what)
     left.set(ylabel="CPU-milliseconds of a decision", ylim=(0, None))
-    for name, what in (("in_rows", "of padded rows"), ("in_attention", "of what attends")):
-        shares = [100 * getattr(each, name) for each in results]
-        right.plot(lengths, shares, marker="o", label=what)
     right.set(ylabel="padding, %", ylim=(0, None))
     for axes in (left, right):
         axes.set(xlabel="tokens of the longest dialogue", xticks=lengths)
         axes.tick_params(axis="x", labelsize=8)
         axes.legend(frameon=False)
         axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path, dpi=150)
-    plt.close(figure)
+    save_figure(figure, path)
 
 
 if __name__ == "__main__":
@@ -164,4 +161,4 @@ if __name__ == "__main__":
     torch.set_num_threads(1)
     torch.manual_seed(0)
     show(list(figures(5)))
-    draw(measured(5), sys.argv[1])
+    draw(measured(5), Path(sys.argv[1]))

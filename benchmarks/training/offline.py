@@ -15,8 +15,7 @@ import dialgym
 from agents.offline.algorithm import OfflineAlgorithm
 from agents.offline.bc import BC
 from agents.offline.ilql import ILQL
-from benchmarks.environments.timing import Figure
-from benchmarks.training.alternate import alternate
+from benchmarks.environments.timing import Figure, alternate
 
 ENV, GAMES, BATCH = "dialgym/Wordle-v0", 2048, 64
 SIZES: dict[str, Any] = {"n_layer": 2, "n_head": 2, "n_embd": 128}

@@ -8,8 +8,7 @@ from functools import partial
 import torch
 from torch import nn
 
-from benchmarks.environments.timing import Figure
-from benchmarks.training.alternate import Works, alternate
+from benchmarks.environments.timing import Figure, Works, alternate
 from benchmarks.training.bare import (
     StaticCache,
     bare_decode,
@@ -37,6 +36,12 @@ def iteration_figures(repeats: int) -> Iterator[Figure]:
     spent = alternate({"iteration": learner.iterate}, repeats)
     what = f"PPO end to end, 32 dialogues, {EPOCHS} epochs, steps"
     yield Figure(what, learner.steps / spent["iteration"], "/s", FASTEST)
+
+
+def all_rollout_figures(repeats: int) -> Iterator[Figure]:
+    """Those of each number of dialogues at once."""
+    for n_envs in ENVS:
+        yield from rollout_figures(n_envs, repeats)
 
 
 def rollout_figures(n_envs: int, repeats: int) -> Iterator[Figure]:

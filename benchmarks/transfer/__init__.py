@@ -4,6 +4,5 @@
 |---|---|
 | `axes` | what is changed: how often the user is misheard, the user, the environment |
 | `jobs` | `TransferJob`: a row of the leaderboard in one other setting |
-| `table` | rows of figures with intervals over seeds, as Markdown |
-| `pictures` | the same as curves with bands, or as heat maps |
+| `report` | tables of figures with intervals over seeds, curves with bands, heat maps |
 """

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import shlex
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from agents.experiments.run import run_jobs
-from benchmarks.transfer.axes import AXES, Axis
+from benchmarks.transfer.axes import AXES
 from benchmarks.transfer.jobs import jobs_of
-from benchmarks.transfer.pictures import draw
-from benchmarks.transfer.table import as_markdown, cells_of
+from benchmarks.transfer.report import Results, as_markdown, cells_of, draw
 from dialgym.cli.benchmark import ROWS
 from dialgym.cli.common import check_failures, job_progress, parse_seeds, words
 from dialgym.errors import unknown
@@ -29,15 +26,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         panel = panel_named(given.panel)
         rows = _rows(panel, given)
-        for axis in (AXES[name] for name in dict.fromkeys(given.axes)):
+        for axis in dict.fromkeys(given.axes):
             _one(axis, panel, rows, given)
     except (ValueError, OSError) as error:
         parser.error(str(error))
 
 
-def _one(axis: Axis, panel: Panel, rows: list[ExperimentRow], given: argparse.Namespace) -> None:
-    command = shlex.join(["python", "-m", "benchmarks.transfer", *sys.argv[1:]])
-    jobs = jobs_of(axis, panel, rows, given.episodes, given.out, command)
+def _one(axis: str, panel: Panel, rows: list[ExperimentRow], given: argparse.Namespace) -> None:
+    jobs = jobs_of(axis, panel, rows, given.episodes, given.out)
     with job_progress("dialogues") as report:
         found, failures = run_jobs(jobs, given.workers, None, report)
     results = {job: found[job] for job in jobs if job in found}
@@ -49,13 +45,12 @@ def _one(axis: Axis, panel: Panel, rows: list[ExperimentRow], given: argparse.Na
     check_failures(failures)
 
 
-def _write(axis: Axis, panel: Panel, text: str, results: dict, docs: Path) -> None:  # type: ignore[type-arg]
-    name = f"transfer_{axis.name}_{panel.name.replace('-', '_')}"
+def _write(axis: str, panel: Panel, text: str, results: Results, docs: Path) -> None:
+    name = f"transfer_{axis}_{panel.name.replace('-', '_')}"
     table, picture = docs / "results" / f"{name}.md", docs / "images" / f"{name}.png"
-    metric = "success" if panel.metric == "success" else "return"
     write_text(table, text)
     picture.parent.mkdir(parents=True, exist_ok=True)
-    draw(axis, cells_of(results), picture, metric)
+    draw(axis, cells_of(results), picture, "success" if panel.metric == "success" else "return")
     print(f"wrote {table} and {picture}")
 
 
@@ -66,10 +61,11 @@ def _rows(panel: Panel, given: argparse.Namespace) -> list[ExperimentRow]:
         ValueError: there are none, or a name is unknown.
     """
     rows = read_rows(given.results, panel)
-    names = words(given.algorithms or "") or list(dict.fromkeys(row.name for row in rows))
+    known = {row.name for row in rows}
+    names = words(given.algorithms or "") or known
     for name in names:
-        if name not in {row.name for row in rows}:
-            raise unknown("row", name, sorted({row.name for row in rows}), "--algorithms")
+        if name not in known:
+            raise unknown("row", name, sorted(known), "--algorithms")
     places = [panel.environment(name).id for name in words(given.envs or "")]
     seeds = None if given.seeds is None else parse_seeds(given.seeds)
     found = [
@@ -90,22 +86,18 @@ def _rows(panel: Panel, given: argparse.Namespace) -> list[ExperimentRow]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m benchmarks.transfer", description=__doc__)
-    parser.add_argument("axes", nargs="+", choices=AXES, help="what is changed")
-    parser.add_argument("--panel", required=True, help=f"of {', '.join(panels())}")
-    parser.add_argument(
-        "--algorithms", metavar="NAME,...", help="rows of the panel; all by default"
-    )
-    parser.add_argument("--envs", metavar="ID,...", help="where they were trained; all by default")
-    parser.add_argument("--seeds", metavar="N", help="how many, from 0; or which: 0,1,2 or 3-5")
-    parser.add_argument("--episodes", type=int, default=500, help="dialogues a seed and setting")
-    parser.add_argument("--workers", type=int, default=1, help="processes, one thread each; or 0")
-    parser.add_argument(
-        "--results", type=Path, nargs="+", default=[ROWS], help=f"folders of rows; default {ROWS}"
-    )
-    parser.add_argument("--out", type=Path, default=Path("runs/transfer"), help="of the figures")
-    parser.add_argument(
-        "--docs", type=Path, help="folder that gets results/transfer_*.md, images/transfer_*.png"
-    )
+    add = parser.add_argument
+    add("axes", nargs="+", choices=AXES, help="what is changed")
+    add("--panel", required=True, help=f"of {', '.join(panels())}")
+    add("--algorithms", metavar="NAME,...", help="rows of the panel; all by default")
+    add("--envs", metavar="ID,...", help="where they were trained; all by default")
+    add("--seeds", metavar="N", help="how many, from 0; or which: 0,1,2 or 3-5")
+    add("--episodes", type=int, default=500, help="dialogues a seed and setting")
+    add("--workers", type=int, default=1, help="processes, one thread each; or 0")
+    folders = {"type": Path, "nargs": "+", "default": [ROWS]}
+    add("--results", **folders, help=f"folders of rows; default {ROWS}")  # type: ignore[arg-type]
+    add("--out", type=Path, default=Path("runs/transfer"), help="of the figures")
+    add("--docs", type=Path, help="folder of results/transfer_*.md and images/transfer_*.png")
     return parser
 
 

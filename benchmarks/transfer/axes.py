@@ -1,10 +1,9 @@
-"""Axes of transfer: errors, users, environments."""
+"""Axes of transfer: what is changed, and the settings that policies are scored in then."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from functools import cache
 from inspect import signature
 from types import MappingProxyType
@@ -17,6 +16,15 @@ from dialgym.tasks.multiwoz.user import BEHAVIOURS
 from dialgym.tasks.slot_filling.user import USERS
 from dialgym.views.making import make_vec
 
+ERRORS, USER, ENVIRONMENTS = "errors", "users", "environments"
+AXES: Mapping[str, str] = MappingProxyType(
+    {
+        ERRORS: "Other error rates than in training",
+        USER: "Other users than in training",
+        ENVIRONMENTS: "Other environments than that of training",
+    }
+)
+"""Titles by name."""
 ERROR_RATES = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
 IMPATIENT = {"like": "standard", "patience": 1}
 """A user that hangs up when an act is repeated; the standard one does at the fourth or fifth."""
@@ -43,102 +51,52 @@ class Target(NamedTuple):
     settings: Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class Axis:
-    """One way in which settings differ.
-
-    Attributes:
-        name: on the command line.
-        title: of tables and pictures.
-        targets: of a place of a panel; none where the axis does not apply.
-        home: what the place itself is called among the targets.
-        scripted: whether scripted policies are scored, too.
-    """
-
-    name: str
-    title: str
-    targets: Callable[[Panel, PanelEnvironment], Sequence[Target]]
-    home: Callable[[PanelEnvironment], str]
-    scripted: bool = True
-
-
-def _errors(_: Panel, place: PanelEnvironment) -> list[Target]:
-    if "error_rate" not in signature(type(_task(place))).parameters:
-        return []
-    return [
-        Target(_percent(rate), place.id, {**place.settings, "error_rate": rate})
-        for rate in ERROR_RATES
-    ]
+def targets_of(axis: str, panel: Panel, place: PanelEnvironment) -> list[Target]:
+    """The settings that policies of an environment are scored in; none where an axis has none."""
+    if axis == ENVIRONMENTS:
+        return [
+            Target(other.short, other.id, other.scoring_settings)
+            for other in panel.environments
+            if spaces_of(other) == spaces_of(place)
+        ]
+    task = _task(place)
+    if axis == USER:
+        changes = {name: {"user": user} for name, user in KINDS_OF_USERS.get(task.name, {}).items()}
+    else:
+        has_errors = "error_rate" in signature(type(task)).parameters
+        rates = ERROR_RATES if has_errors else ()
+        changes = {_percent(rate): {"error_rate": rate} for rate in rates}
+    return [Target(name, place.id, {**place.settings, **more}) for name, more in changes.items()]
 
 
-def _error_rate(place: PanelEnvironment) -> str:
-    return _percent(_task(place).error_rate)
+def home_of(axis: str, place: PanelEnvironment) -> str:
+    """Name of the environment itself among the targets of an axis."""
+    if axis == ENVIRONMENTS:
+        return place.short
+    task = _task(place)
+    if axis == ERRORS:
+        return _percent(task.error_rate)
+    kinds = KINDS_OF_USERS.get(task.name, {})
+    return next((name for name, user in kinds.items() if user == task.user), str(task.user))
 
 
 def _percent(rate: float) -> str:
     return f"{100 * rate:g} %"
 
 
-def _users(_: Panel, place: PanelEnvironment) -> list[Target]:
-    kinds = KINDS_OF_USERS.get(_task(place).name, {})
-    return [Target(name, place.id, {**place.settings, "user": u}) for name, u in kinds.items()]
-
-
-def _user(place: PanelEnvironment) -> str:
-    task = _task(place)
-    kinds = KINDS_OF_USERS.get(task.name, {})
-    return next((name for name, user in kinds.items() if user == task.user), str(task.user))
-
-
-def _environments(panel: Panel, place: PanelEnvironment) -> list[Target]:
-    return [
-        Target(other.short, other.id, other.scoring_settings)
-        for other in panel.environments
-        if spaces_of(other) == spaces_of(place)
-    ]
-
-
-AXES: Mapping[str, Axis] = MappingProxyType(
-    {
-        axis.name: axis
-        for axis in (
-            Axis("errors", "Other error rates than in training", _errors, _error_rate),
-            Axis("users", "Other users than in training", _users, _user),
-            Axis(
-                "environments",
-                "Other environments than that of training",
-                _environments,
-                lambda place: place.short,
-                scripted=False,
-            ),
-        )
-    }
-)
+def _task(place: PanelEnvironment) -> Any:
+    return make_dialogue(place.id, place.settings).task
 
 
 # Where a policy fits
 
 
-class Spaces:
+class Spaces(NamedTuple):
     """Observations and actions of an environment; equal ones let a policy play in both."""
 
-    def __init__(self, place: PanelEnvironment) -> None:
-        env: Any = make_vec(
-            entry_of(place.id), 1, autoreset_mode="Disabled", **place.settings
-        ).unwrapped
-        self.window = env.single_observation_space.shape
-        self.actions = int(env.single_action_space.n)
-        self.tokenizer = getattr(env.single_observation_space, "tokenizer", None)
-        env.close()
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Spaces) and self._compared == other._compared
-
-    __hash__ = None  # type: ignore[assignment]  # tokenizers are compared, not hashed
-
-    @property
-    def _compared(self) -> tuple[Any, ...]:
-        return self.window, self.actions, self.tokenizer
+    window: tuple[int, ...]
+    actions: int
+    tokenizer: Any
 
     def __str__(self) -> str:
         size = " x ".join(map(str, self.window))
@@ -153,7 +111,12 @@ def spaces_of(place: PanelEnvironment) -> Spaces:
 
 @cache
 def _spaces(env_id: str, settings: str) -> Spaces:
-    return Spaces(PanelEnvironment(env_id, json.loads(settings)))
+    made = make_vec(entry_of(env_id), 1, autoreset_mode="Disabled", **json.loads(settings))
+    env: Any = made.unwrapped
+    seen = env.single_observation_space
+    found = Spaces(seen.shape, int(env.single_action_space.n), getattr(seen, "tokenizer", None))
+    env.close()
+    return found
 
 
 def exchanges(panel: Panel) -> list[tuple[str, list[str]]]:
@@ -171,7 +134,3 @@ def exchanges(panel: Panel) -> list[tuple[str, list[str]]]:
         else:
             group.append(place.short)
     return [(str(spaces), names) for spaces, names in groups]
-
-
-def _task(place: PanelEnvironment) -> Any:
-    return make_dialogue(place.id, place.settings).task

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +9,8 @@ from typing import Any, ClassVar
 
 import dialgym
 from agents.experiments.job import Job
-from benchmarks.transfer.axes import Axis, Target
+from agents.experiments.training_job import plain
+from benchmarks.transfer.axes import ENVIRONMENTS, Target, home_of, targets_of
 from dialgym.experiments.panel import Panel
 from dialgym.experiments.protocol import AT_ONCE
 from dialgym.experiments.row import ExperimentRow, episode_columns, episode_means
@@ -27,21 +27,20 @@ class TransferJob(Job):
     policies and targets, as far as their hidden parts go.
 
     Attributes:
-        axis: what is changed.
+        axis: the name of what is changed.
         panel: of the row.
         row: of the leaderboard, with its model beside it.
         target: what is played.
         episodes: dialogues.
-        folder, command: as of `Job`.
+        folder: as of `Job`.
     """
 
-    axis: Axis
+    axis: str
     panel: Panel
     row: ExperimentRow
     target: Target
     episodes: int
     folder: Path
-    command: str = ""
     unit: ClassVar[str] = "dialogues"
 
     def __hash__(self) -> int:
@@ -51,11 +50,6 @@ class TransferJob(Job):
         place = self.panel.environment(self.row.id).short
         return f"{self.row.name} of {place} seed {self.row.seed} at {self.target.name}"
 
-    def __reduce__(self) -> Any:
-        """An axis holds functions, and is found again by its name."""
-        given = self.axis.name, self.panel, self.row, self.target, self.episodes
-        return _made_again, (*given, self.folder, self.command)
-
     @property
     def kind(self) -> str:
         """The row and its environment."""
@@ -64,28 +58,29 @@ class TransferJob(Job):
     @property
     def home(self) -> bool:
         """True where the target is the environment that the model was trained in."""
-        return self.target.name == self.axis.home(self.panel.environment(self.row.id))
+        return self.target.name == home_of(self.axis, self.panel.environment(self.row.id))
 
     def description(self) -> dict[str, Any]:
         """Plain values that determine the figures."""
-        described = {
-            "form": FORM,
-            "axis": self.axis.name,
-            "panel": self.panel.name,
-            "version": self.panel.version,
-            "name": self.row.name,
-            "policy": self.row.values["policy"],
-            "model": self.row.values["hashes"].get("model"),
-            "trained_in": self.row.id,
-            "seed": self.row.seed,
-            "way": self.row.actions,
-            "target": self.target.name,
-            "id": self.target.id,
-            "env_kwargs": dict(self.target.settings),
-            "first_episode": self.panel.evaluation.seed + self.row.seed,
-            "episodes_played": self.episodes,
-        }
-        return dict(json.loads(json.dumps(described, default=str)))
+        return plain(
+            {
+                "form": FORM,
+                "axis": self.axis,
+                "panel": self.panel.name,
+                "version": self.panel.version,
+                "name": self.row.name,
+                "policy": self.row.values["policy"],
+                "model": self.row.values["hashes"].get("model"),
+                "trained_in": self.row.id,
+                "seed": self.row.seed,
+                "way": self.row.actions,
+                "target": self.target.name,
+                "id": self.target.id,
+                "env_kwargs": dict(self.target.settings),
+                "first_episode": self.panel.evaluation.seed + self.row.seed,
+                "episodes_played": self.episodes,
+            }
+        )
 
     def figures(self) -> dict[str, Any]:
         """Return, success and length of every episode."""
@@ -106,16 +101,9 @@ class TransferJob(Job):
             "hardware": hardware(),
         }
 
-    def clear(self) -> None:
-        """Nothing lies beside the figures."""
-
     def length(self) -> int:
         """Dialogues."""
         return self.episodes
-
-    def done(self) -> int:
-        """None before all are."""
-        return 0
 
     def summary(self, result: Mapping[str, Any]) -> str:
         """Return and success."""
@@ -123,21 +111,12 @@ class TransferJob(Job):
         return f"{found['return']:.2f}, {100 * found['success']:.1f} %"
 
 
-def _made_again(axis: str, *given: Any) -> TransferJob:
-    from benchmarks.transfer.axes import AXES
-
-    return TransferJob(AXES[axis], *given)
-
-
 def jobs_of(
-    axis: Axis,
-    panel: Panel,
-    rows: Sequence[ExperimentRow],
-    episodes: int,
-    out: Path,
-    command: str = "",
+    axis: str, panel: Panel, rows: Sequence[ExperimentRow], episodes: int, out: Path
 ) -> list[TransferJob]:
     """Make the jobs: every row in every target of its environment, seed by seed.
+
+    Scripted policies are left out where environments are exchanged: they fit in all.
 
     Args:
         axis: what is changed.
@@ -145,7 +124,6 @@ def jobs_of(
         rows: of the leaderboard.
         episodes: dialogues in each target.
         out: the folder of all axes.
-        command: that asked for it.
 
     Raises:
         ValueError: the axis has targets for none of them.
@@ -153,16 +131,16 @@ def jobs_of(
     order = {place.id: i for i, place in enumerate(panel.environments)}
     found = []
     for row in sorted(rows, key=lambda row: (row.seed, order[row.id], row.name)):
-        if row.actions == "scripted" and not axis.scripted:
+        if row.actions == "scripted" and axis == ENVIRONMENTS:
             continue
         place = panel.environment(row.id)
-        home = out.resolve() / axis.name / panel.name / row.name / f"{place.short}-seed{row.seed}"
-        for target in axis.targets(panel, place):
+        home = out.resolve() / axis / panel.name / row.name / f"{place.short}-seed{row.seed}"
+        for target in targets_of(axis, panel, place):
             folder = home / target.name.replace(" %", "").replace("/", "-")
-            found.append(TransferJob(axis, panel, row, target, episodes, folder, command))
+            found.append(TransferJob(axis, panel, row, target, episodes, folder))
     if not found:
         raise ValueError(
-            f"{axis.name}: none of the {len(rows)} rows of the panel {panel.label} has other "
+            f"{axis}: none of the {len(rows)} rows of the panel {panel.label} has other "
             "settings of this kind to be played in"
         )
     return found

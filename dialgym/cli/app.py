@@ -11,8 +11,8 @@ import dialgym
 from dialgym.cli.benchmark import (
     benchmark,
     benchmark_panel,
-    benchmark_pydial,
     benchmark_references,
+    benchmark_tables,
 )
 from dialgym.cli.chat import chat
 from dialgym.cli.collect import collect
@@ -114,6 +114,6 @@ app.command("view")(view)
 app.command("evaluate")(evaluate)
 app.command("benchmark")(benchmark)
 app.command("benchmark PANEL")(benchmark_panel)
-app.command("benchmark pydial")(benchmark_pydial)
 app.command("benchmark references")(benchmark_references)
+app.command("benchmark tables")(benchmark_tables)
 app.add_typer(leaderboard, name="leaderboard")

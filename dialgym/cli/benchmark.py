@@ -1,4 +1,4 @@
-"""``dialgym benchmark``: play policies on ids and suites, panels, PyDial's benchmark."""
+"""``dialgym benchmark``: play policies on ids, suites and panels."""
 
 import shlex
 import sys
@@ -108,12 +108,12 @@ def benchmark(
     playing, several = open_policies(named, chosen, kwargs, trust), numbers(seeds)
     rounds = sum(len(deterministic_options(policy)) for policy in playing.values())
     with progress("episodes", rounds * len(chosen) * len(several) * episodes) as report:
-        found = run(
+        outcome = run(
             playing, chosen, episodes, several, kwargs,
             games=games, curves=curves, trust=trust, report=report,
         )  # fmt: skip
-    print_benchmark(found, all_named=policies is not None)
-    save_benchmark(found, out, html)
+    print_benchmark(outcome, all_named=policies is not None)
+    save_benchmark(outcome, out, html)
 
 
 def chosen_ids(ids: str | None, suite: str | None) -> list[str]:
@@ -125,27 +125,27 @@ def chosen_ids(ids: str | None, suite: str | None) -> list[str]:
     return list(suites()[suite]) if suite else words(ids or "")
 
 
-def print_benchmark(found: Any, all_named: bool) -> None:
+def print_benchmark(outcome: Any, all_named: bool) -> None:
     """Print the table, and which policies were left out.
 
     Args:
-        found: of the benchmark.
+        outcome: of the benchmark.
         all_named: all policies were asked for: it is told which of them environments do not have.
     """
     from dialgym.experiments.result import results_as_table
 
-    console.print(results_as_table(found.results, console.width))
-    for note in found.notes:
+    console.print(results_as_table(outcome.results, console.width))
+    for note in outcome.notes:
         console.print(note, style="yellow", markup=False)
-    for name, absent in found.absent.items() if all_named else ():
+    for name, absent in outcome.absent.items() if all_named else ():
         where = ", ".join(absent)
         console.print(f"{name} is left out on {where}: no such policy", style="yellow")
 
 
-def save_benchmark(found: Any, out: Path, html: Path | None) -> None:
+def save_benchmark(outcome: Any, out: Path, html: Path | None) -> None:
     """Write the folder of a benchmark, and a page where one is asked for."""
     try:
-        files = ", ".join(path.name for path in found.save(out))
+        files = ", ".join(path.name for path in outcome.save(out))
     except ImportError as error:  # all but the pictures has been written
         console.print(f"without pictures: {error}", style="yellow", markup=False)
         files = "results.json, table.md"
@@ -153,7 +153,7 @@ def save_benchmark(found: Any, out: Path, html: Path | None) -> None:
     if html:
         from dialgym.experiments.pages import write_report
 
-        write_report(html, found)
+        write_report(html, outcome)
         console.print(f"open {html}", style="dim")
 
 
@@ -161,14 +161,14 @@ def readable_curves(runs: Sequence[Path]) -> list[Path]:
     """The runs that have a curve of returns; offline ones have one of losses."""
     from dialgym.experiments.curves import read_curve
 
-    found = []
+    readable = []
     for run in runs:
         try:
             read_curve(run)
         except (FileNotFoundError, ValueError):
             continue
-        found.append(run)
-    return found
+        readable.append(run)
+    return readable
 
 
 def default_ids(
@@ -239,8 +239,8 @@ def benchmark_references(
     scores = {}
     with progress("episodes", 2 * sum(map(references.episodes_of, rows))) as report:
         for row in rows:
-            found = references.reference_scores(row, report=report)
-            scores[row.name, references.scores_name(row)] = found
+            measured = references.reference_scores(row, report=report)
+            scores[row.name, references.scores_name(row)] = measured
     for (name, kind), values in scores.items():
         typer.echo(f"  {name}:\n{references.scores_line(values, kind)}", nl=False)
     if write:
@@ -250,24 +250,20 @@ def benchmark_references(
 # Panels
 
 
-def complete_panels() -> list[str]:
-    """Names of panels, for completion."""
-    return list(panels())
-
-
 PanelName = Annotated[
     str,
     typer.Argument(
         metavar="PANEL",
-        autocompletion=complete_panels,
+        autocompletion=lambda: list(panels()),
         help="Its name; wordle@0.1 is wordle with a tenth of the budgets, and has its own rows.",
     ),
 ]
-Envs = Annotated[
-    str | None,
-    typer.Option(metavar="ID,ID,...", help="Environments of the panel; all by default."),
+TestResults = Annotated[
+    Path | None,
+    typer.Option(help="Folder of the tests' figures, tables, plots; default OUT/results."),
 ]
-Out = Annotated[Path, typer.Option(help="Folder of the runs and rows, which go on from there.")]
+TESTED_BY_DEFAULT = "handcrafted,maskable-ppo,dqn"
+"""Learners of a panel with tests, where none are named."""
 
 
 def benchmark_panel(
@@ -276,37 +272,96 @@ def benchmark_panel(
         str | None,
         typer.Option(
             metavar="NAME,NAME,...",
-            help="Learners and reference policies of the panel, or algorithms; all of the panel "
-            "by default.",
+            help="Learners and reference policies of the panel, or algorithms, or names of "
+            f"--variants; all of the panel by default, {TESTED_BY_DEFAULT} where it has tests.",
             show_default=False,
         ),
     ] = None,
-    envs: Envs = None,
+    envs: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ID,ID,...",
+            help="Environments of the panel; with --domains numbers of settings. All by default.",
+        ),
+    ] = None,
     seeds: Annotated[
         str | None, typer.Option(metavar="N", help="How many, from 0; or which: 0,1,2 or 3-5.")
     ] = None,
     workers: Workers = 1,
     ray: Ray = None,
-    out: Out = ROWS,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help=f"Folder of the runs and rows, which go on from there; default {ROWS}, "
+            "runs/pydial where the panel has tests."
+        ),
+    ] = None,
+    domains: Annotated[
+        str | None,
+        typer.Option(
+            metavar="D,D,...",
+            help="Of a panel with tests: CR, SFR, LAP; another domain's name, or path/to/Bars.",
+        ),
+    ] = None,
+    tests: Annotated[
+        str | None,
+        typer.Option(metavar="N,N,...", help="Training dialogues before each test."),
+    ] = None,
+    episodes: Annotated[
+        int | None, typer.Option("--episodes", "-n", help="Dialogues of a test.")
+    ] = None,
+    variants: Annotated[
+        Path | None,
+        typer.Option(exists=True, help="YAML: names, each with algorithm and hyperparameters."),
+    ] = None,
+    results: TestResults = None,
 ) -> None:
     """Train and score learners by a panel's protocol: a file for each environment and seed.
 
+    Where a panel has tests on the way, as PyDial's benchmark, tables, curves and rankings of them.
     What has been done is not done again; killed at any moment, the same command goes on.
     """
     require_agents()
     from agents.experiments.panel_jobs import jobs_of
+    from agents.experiments.pydial_panel import learners_of, pydial_panel, tasks_of
+    from agents.experiments.pydial_results import Results
     from agents.experiments.run import run_jobs
 
-    chosen = panel_named(panel)
-    names = words(algorithms or "") or [*chosen.references, *chosen.algorithms]
-    environments = panel_environments(chosen, envs)
-    jobs = jobs_of(chosen, names, environments, parse_seeds(seeds or str(chosen.seeds)), out)
-    with resumable(), job_progress("timesteps") as report:
-        _, failures = run_jobs(jobs, workers, ray, report)
-    where = out / chosen.name
-    hint = f"rows in {where}: dialgym leaderboard show {panel} --results {out}"
-    console.print(hint, style="dim", soft_wrap=True)
+    chosen, command = panel_named(panel), ""
+    tested = chosen.imported_from is not None
+    folder = out or (RUNS / str(chosen.imported_from) if tested else ROWS)
+    if not tested:
+        _refuse_tests(panel, domains, tests, episodes, variants, results)
+        names = words(algorithms or "") or [*chosen.references, *chosen.algorithms]
+        environments = panel_environments(chosen, envs)
+    else:
+        learners = learners_of(words(algorithms or TESTED_BY_DEFAULT), variants)
+        tasks = tasks_of(words(domains or "CR,SFR,LAP"), numbers(envs or "1,2,3,4,5,6", "--envs"))
+        stages = None if tests is None else numbers(tests, "--tests")
+        chosen = pydial_panel(learners, tasks, stages, episodes)
+        names, environments = [*learners], list(chosen.environments)
+        command = shlex.join(["dialgym", *sys.argv[1:]])
+    numbered = parse_seeds(seeds or str(chosen.seeds))
+    jobs = jobs_of(chosen, names, environments, numbered, folder, command)
+    with resumable(), job_progress("dialogues" if tested else "timesteps") as report:
+        ended, failures = run_jobs(jobs, workers, ray, report)
+    if tested:
+        fresh = [ended[job] for job in jobs if job in ended]
+        write_tests(Results.of(fresh), results or folder / "results")
+    else:
+        where = f"rows in {folder / chosen.name}"
+        hint = f"{where}: dialgym leaderboard show {panel} --results {folder}"
+        console.print(hint, style="dim", soft_wrap=True)
     check_failures(failures)
+
+
+def _refuse_tests(panel: str, *options: Any) -> None:
+    """Raise a ValueError where options of tests are given with a panel that has none."""
+    if any(options):
+        raise ValueError(
+            f"panel {panel!r} has no tests on the way: leave out --domains, --tests, --episodes, "
+            "--variants and --results"
+        )
 
 
 def panel_environments(panel: Panel, envs: str | None) -> list[PanelEnvironment]:
@@ -316,77 +371,31 @@ def panel_environments(panel: Panel, envs: str | None) -> list[PanelEnvironment]
     return [panel.environment(name) for name in words(envs)]
 
 
-# PyDial's benchmark
-
-
-def benchmark_pydial(
-    algorithms: Annotated[
-        str,
-        typer.Option(
-            "--algorithms",
-            metavar="NAME,NAME,...",
-            help="Algorithms that play acts, names of --variants, handcrafted, random.",
-        ),
-    ] = "handcrafted,maskable-ppo,dqn",
-    envs: Annotated[str, typer.Option(metavar="N,N,...", help="Settings, 1 to 6.")] = "1,2,3,4,5,6",
-    domains: Annotated[
-        str,
-        typer.Option(
-            metavar="D,D,...", help="CR, SFR, LAP; the name of another domain, or path/to/Bars."
-        ),
-    ] = "CR,SFR,LAP",
-    seeds: Annotated[
-        str, typer.Option(metavar="N", help="How many, from 0; or which: 0,1,2 or 100-104.")
-    ] = "10",
-    workers: Workers = 1,
-    ray: Ray = None,
-    out: Annotated[Path, typer.Option(help="Folder of the runs, which go on from there.")] = RUNS
-    / "pydial",
-    results: Annotated[
-        Path | None, typer.Option(help="Folder of figures, tables, plots; default OUT/results.")
-    ] = None,
-    tests: Annotated[
-        str, typer.Option(metavar="N,N,...", help="Training dialogues before each test.")
-    ] = "500,1000,2000,3000,4000",
-    episodes: Annotated[int, typer.Option("--episodes", "-n", help="Dialogues of a test.")] = 500,
-    variants: Annotated[
-        Path | None,
-        typer.Option(exists=True, help="YAML: names, each with algorithm and hyperparameters."),
-    ] = None,
-    tables: Annotated[
-        bool, typer.Option("--tables", help="Run nothing: tables and plots of what there is.")
-    ] = False,
+def benchmark_tables(
+    out: Annotated[
+        Path, typer.Option(help="Folder of the runs, which may be running still.")
+    ] = RUNS / "pydial",
+    results: TestResults = None,
 ) -> None:
-    """Train and test algorithms on PyDial's benchmark: tables, curves, rankings.
-
-    What has been done is not done again; killed at any moment, the same command goes on.
-    """
+    """Write tables and plots of a panel's tests as they are; run nothing."""
     require_agents()
-    from agents.experiments.panel_jobs import jobs_of
-    from agents.experiments.pydial_panel import learners_of, pydial_panel, tasks_of
-    from agents.experiments.pydial_report import older_in, write_report
     from agents.experiments.pydial_results import Results
-    from agents.experiments.run import run_jobs
 
-    where = results or out / "results"
-    failures: dict[Any, str] = {}
-    if tables and (ended := Results.ended(out)).methods:
-        ended.merged_into(where)
-    if not tables:
-        learners = learners_of(words(algorithms), variants)
-        tasks = tasks_of(words(domains), numbers(envs, "--envs"))
-        panel = pydial_panel(learners, tasks, numbers(tests, "--tests"), episodes)
-        command = shlex.join(["dialgym", *sys.argv[1:]])
-        jobs = jobs_of(panel, [*learners], panel.environments, parse_seeds(seeds), out, command)
-        with resumable(), job_progress() as report:
-            found, failures = run_jobs(jobs, workers, ray, report)
-        Results.of(found[job] for job in jobs if job in found).merged_into(where)
+    ended, where = Results.ended(out), results or out / "results"
+    write_tests(ended if ended.methods else None, where)
+
+
+def write_tests(ended: Any, results: Path) -> None:
+    """Add figures of jobs that have ended to a folder of tests; write its tables and plots."""
+    from agents.experiments.pydial_report import older_in, write_report
+
+    if ended is not None:
+        ended.merged_into(results)
     try:
-        files = ", ".join(file.name for file in write_report(where))
+        files = ", ".join(file.name for file in write_report(results))
     except ImportError as error:  # all but the pictures has been written
         console.print(f"without pictures: {error}", style="yellow", markup=False)
         files = "tables.md"
-    console.print(f"in {where}: {files}", style="dim")
-    if older := older_in(where):
+    console.print(f"in {results}: {files}", style="dim")
+    if older := older_in(results):
         console.print(older, style="yellow", markup=False, soft_wrap=True)
-    check_failures(failures)

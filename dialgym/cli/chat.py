@@ -70,7 +70,7 @@ def chat(
     generator = generator_of(seed)
     session = Session(lambda text, history: agent.chat(text, history, seed=generator))
     try:
-        while session.heed(console.input(_name("user"))):
+        while session.handle(console.input(_name("user"))):
             pass
     except (EOFError, KeyboardInterrupt):
         console.print()
@@ -103,8 +103,8 @@ class Session:
         self._reply = reply
         self.history: list[str] = []
 
-    def heed(self, line: str) -> bool:
-        """Do what a line says; whether to go on."""
+    def handle(self, line: str) -> bool:
+        """Do what a line says; False if the chat is over."""
         line = line.strip()
         if line.startswith("/"):
             return self._command(line)

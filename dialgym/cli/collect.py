@@ -75,10 +75,10 @@ def collect(
             report=report,
         )
     seconds = time.perf_counter() - began
-    kept, fresh = reports[0], sum(reports[1:])  # what was there already is reported first
+    before, fresh = reports[0], sum(reports[1:])  # what was there already is reported first
     console.print(str(dataset.describe()), markup=False, soft_wrap=True)
     played = f"{fresh:,} episodes in {seconds:.1f} s, {fresh / seconds:,.0f} a second"
-    there = f"{kept:,} were there already" if kept else ""
+    there = f"{before:,} were there already" if before else ""
     how = ", ".join(filter(None, (played if fresh else "", there)))
     stored = f"\n{len(dataset):,} dialogues stored in {out}: {how}"
     console.print(stored, style="dim", markup=False, soft_wrap=True)

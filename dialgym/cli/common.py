@@ -37,6 +37,8 @@ AllowHost = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME", help="A further name by which this machine may be called."),
 ]
+Host = Annotated[str, typer.Option(help="Address to listen at; 0.0.0.0 lets other machines in.")]
+Port = Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")]
 Ray = Annotated[
     str | None,
     typer.Option(metavar="ADDRESS", help="An existing Ray cluster, in place of processes."),
@@ -65,9 +67,13 @@ EnvId = Annotated[
 ]
 
 
+def complete_runs() -> list[str]:
+    """Folders of finished runs, for completion."""
+    return [str(path.parent) for path in sorted(Path("runs").glob("*/model.zip"))]
+
+
 def complete_policies(ctx: typer.Context) -> list[str]:
     """Policies for completion: those of the environment, if it has been typed, and trained runs."""
-    runs = [str(path.parent) for path in sorted(Path("runs").glob("*/model.zip"))]
     try:
         from dialgym.rollouts.policies import named_policies
 
@@ -77,7 +83,7 @@ def complete_policies(ctx: typer.Context) -> list[str]:
     except (KeyError, ValueError, ImportError):
         experts = {entry.row.expert_policy for entry in entries().values()}
         names = ["random", *sorted(name for name in experts if name)]
-    return [*names, *runs]
+    return [*names, *complete_runs()]
 
 
 @contextmanager
@@ -154,8 +160,8 @@ def _pair(text: str, option: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     try:
         if name and equals:
-            found = parse_yaml(value, option)
-            return name, float(found) if _is_power(found) else found
+            read = parse_yaml(value, option)
+            return name, float(read) if _is_power(read) else read
     except ValueError:
         pass
     raise ValueError(f"{option}: expected KEY=VALUE, such as words=50; got {text!r}.")
@@ -210,18 +216,18 @@ def parse_seeds(text: str) -> list[int]:
     Raises:
         ValueError: it is none of these.
     """
-    found: list[int] = []
+    seeds: list[int] = []
     if span := re.fullmatch(r"\s*(?:(\d+)\s*-)?\s*(\d+)\s*", text):
         first, last = span.groups()
-        found = list(range(int(last)) if first is None else range(int(first), int(last) + 1))
+        seeds = list(range(int(last)) if first is None else range(int(first), int(last) + 1))
     elif re.fullmatch(r"\s*(\d+\s*,\s*)+(\d+\s*)?", text):
-        found = numbers(text, "--seeds")
-    if not found or len(set(found)) < len(found):
+        seeds = numbers(text, "--seeds")
+    if not seeds or len(set(seeds)) < len(seeds):
         raise ValueError(
             "--seeds: expected how many seeds, or which, such as 10, 0,1,2 or 100-104; got "
             f"{text!r}."
         )
-    return found
+    return seeds
 
 
 @contextmanager
@@ -251,11 +257,11 @@ def job_progress(unit: str = "dialogues") -> Iterator[Callable[[Any], None]]:
         yield report
 
 
-def _line(job: Any, found: Any) -> str:
+def _line(job: Any, result: Any) -> str:
     """A job and what came of it."""
-    if not isinstance(found, dict):
-        return f"{job}: failed: {found.reason}"
-    return f"{job}: {job.summary(found)} ({duration(found['seconds'])})"
+    if not isinstance(result, dict):
+        return f"{job}: failed: {result.reason}"
+    return f"{job}: {job.summary(result)} ({duration(result['seconds'])})"
 
 
 def duration(seconds: float) -> str:

@@ -9,7 +9,6 @@ import typer
 from dialgym.cli.benchmark import (
     ROWS,
     RUNS,
-    Envs,
     PanelName,
     default_policies,
     newest_run,
@@ -23,6 +22,7 @@ from dialgym.cli.common import (
     Trust,
     complete_ids,
     complete_policies,
+    complete_runs,
     console,
     numbers,
     parse_seeds,
@@ -105,11 +105,6 @@ def evaluate(
         results[0].to_json(json)
 
 
-def complete_runs() -> list[str]:
-    """Folders of finished runs, for completion."""
-    return [str(path.parent) for path in sorted(RUNS.glob("*/model.zip"))]
-
-
 def report(
     runs: Annotated[
         list[Path] | None,
@@ -123,9 +118,7 @@ def report(
     out: Annotated[
         Path | None, typer.Option(help="The HTML file; by default report.html in the first run.")
     ] = None,
-    episodes: Annotated[
-        int, typer.Option("--episodes", "-n", min=1, help="Episodes for each seed.")
-    ] = 100,
+    episodes: Episodes = 100,
     seeds: Seeds = "0",
     games: Annotated[int, typer.Option(min=0, help="Dialogues to show.")] = 3,
     trust: Trust = False,
@@ -145,7 +138,7 @@ def report(
     policies |= dict(zip(names, models))
     chosen = numbers(seeds)
     with progress("episodes", len(policies) * len(chosen) * episodes) as advance:
-        found = benchmark(
+        outcome = benchmark(
             policies,
             [entry],
             episodes,
@@ -161,33 +154,33 @@ def report(
     target = out or folders[0] / "report.html"
     chosen_before = record.get("hyperparameters") or {}
     facts, parameters = plain_facts(record, FACTS), plain_facts(chosen_before, chosen_before)
-    write_report(target, found, title, facts, parameters)
+    write_report(target, outcome, title, facts, parameters)
     console.print(f"open {target}", markup=False, soft_wrap=True)
 
 
 def _newest() -> Path:
-    found = newest_run(RUNS)
-    if found is None:
+    newest = newest_run(RUNS)
+    if newest is None:
         raise FileNotFoundError(
             f"report: there is no run in {RUNS}/ here. Name the folder of one, or train one with "
             "`dialgym train ppo Wordle-20-v0`."
         )
-    return found
+    return newest
 
 
 def _where_trained(folders: list[Path], trust: bool) -> tuple[Any, dict[str, Any], list[Any]]:
     """The environment of runs, its settings, and their models."""
     from dialgym.rollouts.player import open_where_trained
 
-    found = [open_where_trained(folder, trust) for folder in folders]
-    trained_in = [(entry.id, settings) for _, entry, settings in found]
+    trained = [open_where_trained(folder, trust) for folder in folders]
+    trained_in = [(entry.id, settings) for _, entry, settings in trained]
     for folder, environment in zip(folders, trained_in):
         if environment != trained_in[0]:
             raise ValueError(
                 f"report: expected runs in one environment; got {folders[0]} in {trained_in[0]} "
                 f"and {folder} in {environment}. Write a report of each."
             )
-    return found[0][1], found[0][2], [model for model, _, _ in found]
+    return trained[0][1], trained[0][2], [model for model, _, _ in trained]
 
 
 def _names(folders: list[Path]) -> list[str]:
@@ -198,10 +191,10 @@ def _names(folders: list[Path]) -> list[str]:
 def _record(folder: Path) -> dict[str, Any]:
     """The entries of `run.json`, those of the configuration beside the others."""
     try:
-        found = read_json(folder / "run.json", "a run")
+        record = read_json(folder / "run.json", "a run")
     except FileNotFoundError:
         return {}
-    return {**found.get("config", {}), **found} if isinstance(found, dict) else {}
+    return {**record.get("config", {}), **record} if isinstance(record, dict) else {}
 
 
 # Rows of your own
@@ -217,7 +210,10 @@ def add(
         ),
     ],
     name: Annotated[str | None, typer.Option(help="What the table calls it.")] = None,
-    envs: Envs = None,
+    envs: Annotated[
+        str | None,
+        typer.Option(metavar="ID,ID,...", help="Environments of the panel; all by default."),
+    ] = None,
     seeds: Annotated[
         str, typer.Option(metavar="N", help="Of a policy that is not trained: how many, or which.")
     ] = "1",
@@ -262,7 +258,7 @@ def _trainings(
     from dialgym.io.checksums import checksum
     from dialgym.rollouts.policies import find_checkpoint
 
-    found: list[tuple[str, PanelEnvironment, int, str]] = []
+    trainings: list[tuple[str, PanelEnvironment, int, str]] = []
     known: dict[str, str] = {}
     for policy in policies:
         digits = checksum(find_checkpoint(policy) or Path(policy))
@@ -273,9 +269,9 @@ def _trainings(
             )
         known[digits] = policy
         environment, actions = _trained_in(panel, policy, trust)
-        seed = sum(1 for _, other, _, _ in found if other.id == environment.id)
-        found.append((policy, environment, seed, actions))
-    return found
+        seed = sum(1 for _, other, _, _ in trainings if other.id == environment.id)
+        trainings.append((policy, environment, seed, actions))
+    return trainings
 
 
 def _trained_in(panel: Panel, policy: str, trust: bool) -> tuple[PanelEnvironment, str]:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dialgym.cli.benchmark import ROWS, PanelName, complete_panels
+from dialgym.cli.benchmark import ROWS, PanelName
 from dialgym.cli.common import Trust, complain, console, require_agents
 from dialgym.cli.evaluate import add
 from dialgym.errors import one_of
@@ -43,7 +43,9 @@ Actions = Annotated[
 def show(
     panel: Annotated[
         str | None,
-        typer.Argument(metavar="[PANEL]", autocompletion=complete_panels, show_default=False),
+        typer.Argument(
+            metavar="[PANEL]", autocompletion=lambda: list(panels()), show_default=False
+        ),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="All panels.")] = False,
     actions: Actions = None,
@@ -51,8 +53,7 @@ def show(
     markdown: Markdown = None,
 ) -> None:
     """Show the table of a panel: means with intervals, ranks with ties, costs; or all and a sum."""
-    from dialgym.experiments.panel_costs import costs_as_markdown
-    from dialgym.experiments.panel_tables import ranking_as_markdown
+    from dialgym.experiments.panel_tables import costs_as_markdown, ranking_as_markdown
     from dialgym.io.files import write_text
 
     if (panel is None) == (not every):
@@ -131,12 +132,12 @@ def rankings_of(
     if panel.imported_from is not None:
         if actions is not None and not quiet:
             raise ValueError(
-                f"--actions: panel {panel.name!r} takes over the rows of another command, each "
-                "played as it was trained; leave --actions out"
+                f"--actions: panel {panel.name!r} has tables of tests, each played as it was "
+                "trained; leave --actions out"
             )
-        found = _tables_of(panel, results)
-        if found or not quiet:
-            return [ranking_of_csv(panel, found or folders[0] / panel.imported_from)]
+        tables = _tables_of(panel, results)
+        if tables or not quiet:
+            return [ranking_of_csv(panel, tables or folders[0] / panel.imported_from)]
     rows = read_rows(folders, panel)
     if not rows and not quiet:
         where = ", ".join(str(folder / panel.name) for folder in folders)
@@ -150,7 +151,7 @@ def rankings_of(
 
 def costs_of(rankings: list[Any], results: list[Path] | None) -> Any:
     """Costs of a panel, and the share of it that is done."""
-    from dialgym.experiments.panel_costs import panel_costs
+    from dialgym.experiments.panel_tables import panel_costs
     from dialgym.experiments.pydial_ranking import training_seconds
 
     panel: Panel = rankings[0].panel
@@ -164,9 +165,9 @@ def costs_of(rankings: list[Any], results: list[Path] | None) -> Any:
 
 
 def _tables_of(panel: Panel, results: list[Path] | None) -> Path | None:
-    """The first folder that is there of those that another command keeps its tables in."""
-    found = (folder / str(panel.imported_from) for folder in results or [KEPT, ROWS])
-    return next((folder for folder in found if folder.is_dir()), None)
+    """The first folder that is there of those with the tables of a panel's tests."""
+    candidates = (folder / str(panel.imported_from) for folder in results or [KEPT, ROWS])
+    return next((folder for folder in candidates if folder.is_dir()), None)
 
 
 def print_ranking(ranking: Any) -> None:
@@ -216,16 +217,16 @@ def check(
     from dialgym.experiments.row_files import repeated_models
     from dialgym.experiments.rules import older_rules
 
-    found = {file: _read(file) for path in files for file in _files_below(path)}
+    read = {file: _read(file) for path in files for file in _files_below(path)}
     alone = {path for path in files if not path.is_dir()}  # wherever they were fetched to
-    rows = [row for row in found.values() if isinstance(row, ExperimentRow)]
+    rows = [row for row in read.values() if isinstance(row, ExperimentRow)]
     if model is not None and rows and all(row.is_scripted for row in rows):
         raise ValueError(
             "--model: expected the row of a model, got scripted rows alone, which say their policy "
             "themselves. Leave --model out."
         )
     repeated, bad = repeated_models(rows), 0
-    for file, row in found.items():
+    for file, row in read.items():
         wrong = [*_problems_of(row, file not in alone, replayed, model, trust)]
         wrong += [repeated[file]] if file in repeated else []
         bad += bool(wrong)
@@ -260,10 +261,10 @@ def _files_below(path: Path) -> list[Path]:
     """
     if not path.is_dir():
         return [path]
-    found = sorted(path.rglob("*-seed*.json"))
-    if not found:
+    below = sorted(path.rglob("*-seed*.json"))
+    if not below:
         raise ValueError(f"check: expected rows (ID-seedN.json) below {str(path)!r}, got none")
-    return found
+    return below
 
 
 def _read(file: Path) -> Any:
@@ -308,12 +309,12 @@ def _problems_of(
 
 def missing_cells(rows: Sequence[Any], folders: Sequence[Path]) -> Iterator[str]:
     """Tell what the rows of folders lack of their panels' environments and seeds."""
-    found: dict[tuple[str, str], set[tuple[str, int]]] = {}
+    cells_of: dict[tuple[str, str], set[tuple[str, int]]] = {}
     for row in rows:
         if any(row.file.is_relative_to(folder) for folder in folders):
             key = row.values["panel"], row.name
-            found.setdefault(key, set()).add((row.id, row.seed))
-    for (name, row_name), cells in found.items():
+            cells_of.setdefault(key, set()).add((row.id, row.seed))
+    for (name, row_name), cells in cells_of.items():
         wanted = _wanted_cells(panel_named(name), row_name, len(cells))
         if len(cells) < wanted:
             yield f"{name}/{row_name}: {len(cells)} of {wanted} cells of the panel"

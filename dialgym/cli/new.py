@@ -129,7 +129,7 @@ def write_task(folder: Path, module: str) -> None:
     def write(target: Path) -> None:
         for template in TEMPLATES.iterdir():
             if template.name.endswith(SUFFIX):
-                text = pattern.sub(lambda found: values[found[1]], template.read_text("utf-8"))
+                text = pattern.sub(lambda word: values[word[1]], template.read_text("utf-8"))
                 write_text(target / template.name.removesuffix(SUFFIX), text)
 
     write_folder_atomically(folder, write)

@@ -103,7 +103,6 @@ def play_dialogue(
     opponent: Any = against or _opponent(dialogue, expert)
     kwargs["simulator"] = {"name": against, "trust": True} if against and trust else opponent
     number = secrets.randbelow(2**31) if seed is None else seed
-    watched = policy is not None
     if policy is None:
         table = PlayConsole(dialogue.task, party, entry, expert)
         chosen: Any = table.person(hints)
@@ -113,20 +112,27 @@ def play_dialogue(
     if hasattr(chosen, "predict") and not entry.kind.numeric:
         entry = entry.in_view("token")
     player = Player(entry, chosen, kwargs, num_envs=1)
-    while True:
-        try:
-            held, played = player.play_one((number, 0), fixed)
-            break
-        except UndoError:
-            console.print(f"Taken back: {chosen.take_back()}", style="dim", markup=False)
-        except (EOFError, KeyboardInterrupt):
-            console.print("\nGoodbye.")
-            return
-    _finish(held, chosen, watched)
+    ended = _play_to_end(player, chosen, (number, 0), fixed)
+    if ended is None:
+        console.print("\nGoodbye.")
+        return
+    finished, played = ended
+    _finish(finished, chosen, watched=policy is not None)
     solved = bool(played.success[0])
-    verdict = _verdict(solved, held.turn, float(played.returns[0]))
+    verdict = _verdict(solved, finished.turn, float(played.returns[0]))
     console.print(verdict, style="bold green" if solved else "bold red", end=" ")
     console.print(f"seed {number}", style="dim")
+
+
+def _play_to_end(player: Any, speaker: Any, job: Any, options: Any) -> Any:
+    """The dialogue at its end, and how it went; None if the person leaves."""
+    while True:
+        try:
+            return player.play_one(job, options)
+        except UndoError:
+            console.print(f"Taken back: {speaker.take_back()}", style="dim", markup=False)
+        except (EOFError, KeyboardInterrupt):
+            return None
 
 
 COMMANDS = {
@@ -165,26 +171,26 @@ class PlayConsole:
         if hints and not self._knows_expert:
             raise ValueError(f"--hints: {self._no_expert()}")
         self._person = HumanSpeaker(
-            self._speaker() if hints else None, heed=self.heed, begin=self.open
+            self._speaker() if hints else None, handle_command=self.handle_command, begin=self.open
         )
         return self._person
 
     def open(self) -> None:
         """Say what the game is, how long it is, and which commands there are."""
         console.print(self.entry.label, style="bold", markup=False)
-        for text in (self.entry.row.description, self._how_to_play()):
+        beginning = "\n".join(rules(self.task)[:1])
+        for text in (
+            self.entry.row.description,
+            self.task.how_to_play.get(self.party) or beginning,
+        ):
             console.print(text, markup=False)
         turns = turns_of(self.task, self.party)
         counted = "1 turn" if turns == 1 else f"at most {turns} turns"
         console.print(f"You are the {self.party}, and have {counted}. ", end="")
         console.print("/help shows all rules, /hint helps, /quit ends.\n", style="dim")
 
-    def _how_to_play(self) -> str:
-        """Instructions of the task for the player of a party, else the beginning of the rules."""
-        return self.task.how_to_play.get(self.party) or "\n".join(rules(self.task)[:1])
-
-    def heed(self, line: str, task: Task, state: Any) -> None:
-        """Do what a line says that begins with a slash.
+    def handle_command(self, line: str, task: Task, state: Any) -> None:
+        """Do what a line that begins with a slash says.
 
         Raises:
             EOFError: the person leaves.
@@ -212,13 +218,13 @@ class PlayConsole:
         show_commands(COMMANDS)
 
     def _legal(self, task: Task, state: Any) -> str:
-        found = examples(task.constraint(state, self.party), COUNTED)
-        if not found:
+        legal = examples(task.constraint(state, self.party), COUNTED)
+        if not legal:
             return f"any text of up to {task.facts.longest[self.party]} characters"
-        if len(found) <= SHOWN:
-            return f"one of: {', '.join(found)}"
-        count = f"{len(found):,}" if len(found) < COUNTED else f"{COUNTED:,} or more"
-        apart = found[:: max(1, len(found) // SHOWN)][:SHOWN]
+        if len(legal) <= SHOWN:
+            return f"one of: {', '.join(legal)}"
+        count = f"{len(legal):,}" if len(legal) < COUNTED else f"{COUNTED:,} or more"
+        apart = legal[:: max(1, len(legal) // SHOWN)][:SHOWN]
         return f"one of {count} utterances, such as: {', '.join(apart)}"
 
     @property
@@ -235,8 +241,8 @@ class PlayConsole:
 def rules(task: Task) -> list[str]:
     """The rules of a task in paragraphs: the part of its docstring for players."""
     text = (getdoc(type(task)) or "").partition("\nArgs:")[0].replace("`", "")
-    found = [part.strip("\n") for part in text.split("\n\n")[1:] if part.strip()]
-    return [part if part.startswith((" ", "-")) else " ".join(part.split()) for part in found]
+    paragraphs = [part.strip("\n") for part in text.split("\n\n")[1:] if part.strip()]
+    return [part if part.startswith((" ", "-")) else " ".join(part.split()) for part in paragraphs]
 
 
 def _opponent(dialogue: Dialogue, expert: str) -> str | None:
@@ -246,9 +252,9 @@ def _opponent(dialogue: Dialogue, expert: str) -> str | None:
     return expert if other == "system" and known else None
 
 
-def _verdict(solved: bool, turns: int, gained: float) -> str:
+def _verdict(solved: bool, turns: int, episode_return: float) -> str:
     counted = "1 turn" if turns == 1 else f"{turns} turns"
-    return f"{'Solved' if solved else 'Not solved'} in {counted}, return {gained:g}."
+    return f"{'Solved' if solved else 'Not solved'} in {counted}, return {episode_return:g}."
 
 
 def _finish(dialogue: Dialogue, player: Any, watched: bool) -> None:

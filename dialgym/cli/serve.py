@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from dialgym.cli.common import AllowHost, Set, console, settings
+from dialgym.cli.common import AllowHost, Host, Port, Set, console, settings
 from dialgym.registry import entry_of, make_task
 
 
@@ -16,10 +16,8 @@ def serve_visual(
         str | None,
         typer.Option(metavar="NAME", help="Who asks for `/fetch_q_bot_response`; else nobody."),
     ] = None,
-    host: Annotated[
-        str, typer.Option(help="Address to listen at; 0.0.0.0 lets other machines in.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = 5000,
+    host: Host = "127.0.0.1",
+    port: Port = 5000,
     max_batch: Annotated[
         int, typer.Option(min=1, help="Requests that the model is given at once, at most.")
     ] = 64,

@@ -1,7 +1,7 @@
 """``dialgym list``, ``check``, ``check-domain``: list the ids, check a task, check a domain."""
 
 import json as json_format
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -89,10 +89,16 @@ def list_ids(
         typer.echo(json_format.dumps([as_dict(entry) for entry in chosen], indent=2))
         return
     firsts = {entry.row.name: entry for entry in reversed(chosen)}  # the first view of each row
-    table = [
-        shown,
-        *([COLUMNS[name](entry) for name in shown] for entry in reversed(firsts.values())),
-    ]
+    cells = [[COLUMNS[name](entry) for name in shown] for entry in reversed(firsts.values())]
+    _print_table([shown, *cells])
+    others = sorted({entry.view for entry in chosen} - {entry.view for entry in firsts.values()})
+    if others:
+        names = " and ".join(others)
+        console.print(f"\nOther views: --view {others[0]} (there are {names}).", style="dim")
+
+
+def _print_table(table: Sequence[Sequence[str]]) -> None:
+    """Print rows of cells, the first the head, each cut to the width of a terminal."""
     widths = [max(map(len, column)) for column in zip(*table)]
     room = console.width if console.is_terminal else None
     for number, row in enumerate(table):
@@ -100,10 +106,6 @@ def list_ids(
         if room and len(line) > room:
             line = line[: room - 1] + "…"
         console.print(line, style=None if number else "bold", markup=False, soft_wrap=True)
-    others = sorted({entry.view for entry in chosen} - {entry.view for entry in firsts.values()})
-    if others:
-        names = " and ".join(others)
-        console.print(f"\nOther views: --view {others[0]} (there are {names}).", style="dim")
 
 
 def as_dict(entry: registry.RegistryEntry) -> dict[str, Any]:

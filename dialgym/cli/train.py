@@ -109,10 +109,10 @@ def _resumable(config: Any) -> Iterator[None]:
 def _option_fields() -> list[Field[Any]]:
     """The fields that have options; none where the package `agents` is missing or another one."""
     try:
-        found = fields(import_module(HOME).TrainConfig)
+        every = fields(import_module(HOME).TrainConfig)
     except ImportError:
         return []
-    return [one for one in found if one.metadata["flag"]]
+    return [one for one in every if one.metadata["flag"]]
 
 
 def _given(ctx: typer.Context, values: dict[str, Any]) -> dict[str, Any]:
@@ -131,8 +131,8 @@ def _given(ctx: typer.Context, values: dict[str, Any]) -> dict[str, Any]:
 
 def _defaults() -> dict[str, Any]:
     """Defaults of the command that are others than those of the fields."""
-    found = {one.name: one.metadata["command_default"] for one in _option_fields()}
-    return {name: value for name, value in found.items() if value is not None}
+    defaults = {one.name: one.metadata["command_default"] for one in _option_fields()}
+    return {name: value for name, value in defaults.items() if value is not None}
 
 
 set_parameters(train)

@@ -49,13 +49,13 @@ def train_guesser(
         env_kwargs=settings(set_),
         **settings(param, "--param"),
     )
-    found = trained.metrics
-    ranks = " ".join(f"{percentile:.3f}" for percentile in found["percentiles"])
-    console.print(f"{found['held_out']:,} dialogues about held-out images, after epoch", end=" ")
+    metrics = trained.metrics
+    ranks = " ".join(f"{percentile:.3f}" for percentile in metrics["percentiles"])
+    console.print(f"{metrics['held_out']:,} dialogues about held-out images, after epoch", end=" ")
     console.print(
-        f"{found['epoch']}: squared distance {found['distance']:.3f}, of the mean", end=""
+        f"{metrics['epoch']}: squared distance {metrics['distance']:.3f}, of the mean", end=""
     )
-    console.print(f" {found['distance_of_mean']:.3f}")
+    console.print(f" {metrics['distance_of_mean']:.3f}")
     console.print(f"percentile rank by rounds: {ranks}; seed {seed}; in {out}")
 
 
@@ -105,8 +105,10 @@ def train_reward_model(
         progress_bar=console.is_terminal,
         **settings(param, "--param"),
     )
-    found = trained.metrics
-    names = [name for name in ("loss", "accuracy", "pearson", "spearman") if name in found]
-    figures = ", ".join(f"{name} {found[name]:.3f}" for name in names)
-    console.print(f"{found['held_out']:,} held out of {found['examples'] + found['held_out']:,}:")
-    console.print(f"{figures}, after epoch {found['epoch']}; seed {seed}; in {out}")
+    metrics = trained.metrics
+    names = [name for name in ("loss", "accuracy", "pearson", "spearman") if name in metrics]
+    figures = ", ".join(f"{name} {metrics[name]:.3f}" for name in names)
+    console.print(
+        f"{metrics['held_out']:,} held out of {metrics['examples'] + metrics['held_out']:,}:"
+    )
+    console.print(f"{figures}, after epoch {metrics['epoch']}; seed {seed}; in {out}")

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dialgym.cli.common import AllowHost, Set, Trust, console, require_agents, settings
+from dialgym.cli.common import AllowHost, Host, Port, Set, Trust, console, require_agents, settings
 
 
 def view(
@@ -18,7 +18,7 @@ def view(
             "runs/.",
         ),
     ] = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = 8765,
+    port: Port = 8765,
     ratings: Annotated[
         Path, typer.Option(metavar="FOLDER", help="Where ratings of replies are kept.")
     ] = Path("ratings"),
@@ -39,9 +39,7 @@ def view(
     browser: Annotated[
         bool, typer.Option("--browser", help="Open the page in the browser at once.")
     ] = False,
-    host: Annotated[
-        str, typer.Option(help="Address to listen at; 0.0.0.0 lets other machines in.")
-    ] = "127.0.0.1",
+    host: Host = "127.0.0.1",
     allow_host: AllowHost = None,
     env: Annotated[
         list[str] | None,
@@ -70,7 +68,7 @@ def view(
             ratings,
             settings(set_),
             trust,
-            None if model is None else _talk(model, trust),
+            None if model is None else _chat_reply(model, trust),
             None if values is None else _values(values, trust),
             games,
         )
@@ -91,7 +89,7 @@ def view(
         serve_viewer(viewer, listener, guard)
 
 
-def _talk(model: str, trust: bool) -> Any:
+def _chat_reply(model: str, trust: bool) -> Any:
     """Reply of a language model or agent to the utterances before."""
     agent = require_agents().ChatAgent.load(model, trust=trust)
     return lambda text, history: agent.chat(text, history)

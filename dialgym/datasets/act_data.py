@@ -73,10 +73,10 @@ def act_data(dataset: Any, gamma: float = 1.0) -> ActData:
     """
     kinds = sorted({*dataset["acts"].tolist()})
     if len(kinds) != 1 or kinds == [""]:
-        found = f"acts of {len(kinds)} kinds" if len(kinds) > 1 else "dialogues without acts"
+        got = f"acts of {len(kinds)} kinds" if len(kinds) > 1 else "dialogues without acts"
         raise ValueError(
             f"act data: expected dialogues in which the learner chose acts, the same in all; got "
-            f"{found}. Collect them in an act view, or filter them."
+            f"{got}. Collect them in an act view, or filter them."
         )
     table = dataset.table
     sizes, turns = dataset.turns()
@@ -112,5 +112,5 @@ def _rows(column: Any, dtype: Any) -> np.ndarray:
 
 
 def _actions(column: Any) -> np.ndarray:
-    found = _rows(column, np.int64)
-    return found[:, 0] if found.shape[1] == 1 else found.astype(np.int8)
+    rows = _rows(column, np.int64)
+    return rows[:, 0] if rows.shape[1] == 1 else rows.astype(np.int8)

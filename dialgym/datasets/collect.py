@@ -6,11 +6,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypedDict, Unpack
 
-from dialgym.datasets.collector import Collector, Folder, Recipe, recipe_of, whole_number
+from dialgym.datasets.collector import Collector, Folder, Recipe, recipe_of
 from dialgym.datasets.dataset import Dataset
 from dialgym.datasets.schema import arrow, read_tables, settings_beside
 from dialgym.datasets.workers import collect_in_workers
-from dialgym.errors import unexpected
+from dialgym.errors import unexpected, whole_number
 from dialgym.io.locks import locked
 from dialgym.registry import Environment, entry_of
 from dialgym.rollouts import Report
@@ -98,8 +98,8 @@ def collect(
         options=dict(given.pop("options", None) or {}),
         **given,
     )
-    whole_number("episodes", episodes, 1)
-    whole_number("workers", workers, 0)
+    whole_number("episodes", episodes, "collect")
+    whole_number("workers", workers, "collect", 0)
     arrow()  # before anything is played
     if path is not None:
         return _into_folder(recipe, episodes, workers, Path(path), report)

@@ -22,6 +22,7 @@ from dialgym.datasets.schema import (
     read_tables,
     write_table,
 )
+from dialgym.errors import whole_number
 from dialgym.io.checksums import remove_checked
 from dialgym.io.files import read_json, write_text
 from dialgym.io.hub import check_commits, commits
@@ -166,14 +167,8 @@ def recipe_of(
     called = name or (policy_name(policy) if isinstance(policy, (str, PathLike)) else "")
     recipe = Recipe(env, policy, seed, called or type(policy).__name__, **more)
     for what, least in (("seed", 0), ("num_envs", 1), ("shard_size", 1)):
-        whole_number(what, getattr(recipe, what), least)
+        whole_number(what, getattr(recipe, what), "collect", least)
     return recipe
-
-
-def whole_number(what: str, value: Any, least: int) -> None:
-    """Raise a ValueError unless `value` is a whole number from `least`."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise ValueError(f"collect: {what} must be a whole number from {least}; got {value!r}.")
 
 
 class Folder:
@@ -222,8 +217,8 @@ class Folder:
         Only so many that what follows is played as in one go: an agent is seeded once for
         `num_envs` dialogues.
         """
-        found = [r for r in self.files() if r.start == part.start and r.stop < part.stop]
-        whole = [r for r in found if len(r) % recipe.num_envs == 0]
+        shorter = [r for r in self.files() if r.start == part.start and r.stop < part.stop]
+        whole = [r for r in shorter if len(r) % recipe.num_envs == 0]
         return max(whole, key=len, default=range(part.start, part.start))
 
     def complete(self, part: range, collector: Collector, report: Report) -> None:
@@ -235,12 +230,12 @@ class Folder:
         begun = self.begun(part, collector.recipe)
         before = [read_tables([self.files()[begun]])] if begun else []
         try:
-            found = collector.table(range(begun.stop, part.stop), report)
+            fresh = collector.table(range(begun.stop, part.stop), report)
         except Interrupted as cut:
             if cut.episodes:
                 self._replace(begun, range(part.start, cut.episodes.stop), [*before, cut.table])
             raise
-        self._replace(begun, part, [*before, found])
+        self._replace(begun, part, [*before, fresh])
 
     def _replace(self, begun: range, part: range, tables: list[Any]) -> None:
         former = self.files().get(begun)
@@ -268,8 +263,6 @@ class Folder:
             write_text(file, json.dumps(facts, indent=1))
             return
         before = self._described(file)
-        if before.get("env") == facts["env"].partition("/")[2]:  # as it was given
-            before["env"] = facts["env"]
         check_commits(before.get(HUB), f"collect: {str(file)!r}")
         state = facts.pop(SURROUNDINGS)
         changed = [k for k in facts if json.dumps(before.get(k)) != json.dumps(facts[k])]
@@ -279,7 +272,7 @@ class Folder:
                 f"collect: {str(self.path)!r} holds another collection ({what}). "
                 "Give the same arguments to go on with it, or another path."
             )
-        if before.get(SURROUNDINGS, state) != state:  # earlier versions wrote none
+        if before.get(SURROUNDINGS) != state:
             raise ValueError(
                 f"collect: {str(self.path)!r} was begun with other files than {facts['env']} is "
                 "made of now: those that its settings or environment variables name have changed, "
@@ -302,27 +295,28 @@ class Folder:
         write_text(self.path / RECIPE, json.dumps({**facts, VERSIONS: [*before, own]}, indent=1))
 
     def _described(self, file: Path) -> dict[str, Any]:
-        found = read_json(file, "what determines a collection, as JSON")
-        if not isinstance(found, dict) or "env" not in found:
+        description = read_json(file, "what determines a collection, as JSON")
+        if not isinstance(description, dict) or "env" not in description:
             raise ValueError(
                 f"collect: {str(file)!r}: expected what determines a collection; got "
-                f"{str(found)[:60]!r}. Remove the folder to collect again, or give another path."
+                f"{str(description)[:60]!r}. Remove the folder to collect again, or give another "
+                "path."
             )
-        return found
+        return description
 
     def files(self) -> dict[range, Path]:
         """The files by their episodes, in order."""
-        found = {}
+        by_episodes = {}
         for file in sorted(self.path.glob("dialogues-*.parquet")):
             if match := SHARD.fullmatch(file.name):
-                found[range(int(match[1]), int(match[2]))] = file
-        return found
+                by_episodes[range(int(match[1]), int(match[2]))] = file
+        return by_episodes
 
     def note_hub(self) -> None:
         """Write down the commits of everything that was read from the hub."""
-        if found := commits():
+        if read := commits():
             facts = self._described(self.path / RECIPE)
-            write_text(self.path / RECIPE, json.dumps({**facts, HUB: found}, indent=1))
+            write_text(self.path / RECIPE, json.dumps({**facts, HUB: read}, indent=1))
 
     def write(self, part: range, table: Any) -> None:
         """Write a shard, whole or not at all."""

@@ -83,16 +83,16 @@ class Dataset:
         if not len(self):
             return "Dataset(0 dialogues)"
         policies, envs = (_few(np.unique(self[name].astype(str))) for name in ("policy", "env"))
-        gained = f"mean return {self.returns.mean():.2f}"
-        return f"Dataset({len(self):,} dialogues of {policies} in {envs}, {gained})"
+        mean = f"mean return {self.returns.mean():.2f}"
+        return f"Dataset({len(self):,} dialogues of {policies} in {envs}, {mean})"
 
     def _repr_html_(self) -> str:
         """A table for notebooks: the first dialogues, a row each."""
         first = self.select(range(min(SHOWN, len(self))))
         rows = [
-            (row["env"], row["policy"], str(row["seed"]), f"{gained:g}", " · ".join(
+            (row["env"], row["policy"], str(row["seed"]), f"{episode_return:g}", " · ".join(
                 turn["text"] for turn in row["turns"])[:CUT])
-            for row, gained in zip(first, first.returns)
+            for row, episode_return in zip(first, first.returns)
         ]  # fmt: skip
         return escape(repr(self)) + html_table([HEAD, *rows])
 
@@ -192,12 +192,12 @@ class Dataset:
         source = {key: row for row, key in enumerate(keys) if not branches[row]}
         chosen = branches if kind is None else branches & (self["kind"] == kind)
         after = self["branch"]
-        found = [
+        rows = [
             (source[keys[row]], row, after[row])
             for row in np.flatnonzero(chosen).tolist()
             if keys[row] in source
         ]
-        return np.array(found, np.int64).reshape(-1, 3)
+        return np.array(rows, np.int64).reshape(-1, 3)
 
     def tokens(self, reencode: bool = False, cache: bool | None = None, **kwargs: Any) -> TokenData:
         """The dialogues as token arrays, just as the token env shows them.
@@ -331,9 +331,9 @@ class Dataset:
         """
         pairs = sorted({*zip(self["env"].tolist(), self["settings"].tolist())})
         if len(pairs) != 1:
-            found = ", ".join(f"{env} {settings}" for env, settings in pairs) or "no dialogues"
+            got = ", ".join(f"{env} {settings}" for env, settings in pairs) or "no dialogues"
             raise ValueError(
-                f"dataset: expected dialogues of one environment; got {found}. Filter it first."
+                f"dataset: expected dialogues of one environment; got {got}. Filter it first."
             )
         env_id, settings = pairs[0][0], parse_json(pairs[0][1], f"{WHERE}, settings")
         check_id(env_id, WHERE)

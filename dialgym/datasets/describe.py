@@ -96,7 +96,7 @@ def describe(dataset: Any, plot: str | PathLike[str] | None = None) -> DatasetSu
     if not len(dataset):
         raise ValueError("describe: expected at least one dialogue; the dataset is empty.")
     lengths = dataset.lengths
-    found = DatasetSummary(
+    summary = DatasetSummary(
         len(dataset),
         int(lengths.sum()),
         _count(dataset["env"]),
@@ -111,8 +111,8 @@ def describe(dataset: Any, plot: str | PathLike[str] | None = None) -> DatasetSu
         int((dataset["acts"] != "").sum()),
     )
     if plot is not None:
-        found.plot(plot)
-    return found
+        summary.plot(plot)
+    return summary
 
 
 def _count(column: np.ndarray) -> dict[str, int]:

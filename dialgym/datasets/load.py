@@ -11,7 +11,6 @@ from dialgym.datasets.collector import SHARD
 from dialgym.datasets.dataset import Dataset
 from dialgym.datasets.minari import table_of_minari
 from dialgym.datasets.schema import (
-    CHOSEN,
     arrow,
     check_table,
     parquet,
@@ -120,12 +119,12 @@ def load_dataset(
 
 
 def _dataset(table: Any, what: str, trust: bool, folder: Path) -> Dataset:
-    found = Dataset(with_folder(conformed(table, what), folder))
+    dataset = Dataset(with_folder(conformed(table, what), folder))
     if trust:
         for column in ("env", "settings"):
-            for text in found.table[column].unique().to_pylist():
+            for text in dataset.table[column].unique().to_pylist():
                 allow(text if column == "env" else parse_json(text, what))
-    return found
+    return dataset
 
 
 def _map(hf: Any, files: Sequence[Path]) -> Any:
@@ -135,14 +134,15 @@ def _map(hf: Any, files: Sequence[Path]) -> Any:
     """
     quiet = hf.utils.are_progress_bars_disabled()
     hf.disable_progress_bars()
-    names, kept = [str(file) for file in files], str(cache_dir() / "datasets")
+    names, cache = [str(file) for file in files], str(cache_dir() / "datasets")
     try:  # load_dataset would ask the hub
-        return hf.Dataset.from_parquet(names, cache_dir=kept).data.table
+        return hf.Dataset.from_parquet(names, cache_dir=cache).data.table
     except (OSError, hf.exceptions.DatasetGenerationError) as error:
         reason = error.__cause__ or error
         warnings.warn(
-            f"load_dataset: the cache {kept!r} cannot be written ({reason}), so that the dialogues "
-            "are read into memory. Make room, or name a folder elsewhere ($DIALGYM_CACHE).",
+            f"load_dataset: the cache {cache!r} cannot be written ({reason}), so that the "
+            "dialogues are read into memory. Make room, or name a folder elsewhere "
+            "($DIALGYM_CACHE).",
             stacklevel=3,
         )
         return read_tables(files)
@@ -206,13 +206,13 @@ def _of_split(files: Sequence[Path], folder: Path, split: str | None, where: str
     known = sorted({*splits.values()})
     if split is None:
         split = known[0] if len(known) == 1 else "train"
-    found = [file for file, own in splits.items() if own == SPLITS.get(split, split)]
-    if not found:
+    chosen = [file for file, own in splits.items() if own == SPLITS.get(split, split)]
+    if not chosen:
         raise ValueError(
             f"load_dataset: {where!r} has no Parquet files of the split {split!r}; it "
             f"has {', '.join(known) or 'none at all'}."
         )
-    return found
+    return chosen
 
 
 def conformed(table: Any, what: str) -> Any:
@@ -221,12 +221,7 @@ def conformed(table: Any, what: str) -> Any:
     Raises:
         ValueError: a column is missing, or of another type.
     """
-    layout, pa = schema(), arrow()
-    for name in ("acts", *CHOSEN):
-        if name not in table.column_names:  # older datasets have none of acts
-            kind = layout.field(name).type
-            empty = pa.repeat(pa.scalar(""), len(table)) if name == "acts" else None
-            table = table.append_column(name, empty or pa.nulls(len(table), kind))
+    layout = schema()
     missing = [name for name in layout.names if name not in table.column_names]
     if missing:
         raise ValueError(

@@ -64,10 +64,10 @@ def table_of_minari(name: str) -> Any:
     stored = _minari().load_dataset(name)
     spec = stored.env_spec
     if spec is None or path_of(spec.entry_point) != MAKE_VIEW:
-        found = "no environment" if spec is None else spec.id
+        got = "no environment" if spec is None else spec.id
         raise ValueError(
             f"from_minari: expected a dataset of an utterance or act view of dialgym; {name!r} is "
-            f"of {found}."
+            f"of {got}."
         )
     settings = {key: value for key, value in spec.kwargs.items() if key != "env_id"}
     where, named = f"the Minari dataset {name!r}", spec.kwargs.get("env_id")
@@ -125,18 +125,18 @@ def _names(acts: PartyActs, action: Any) -> str:
 def _lines(observations: Any, learner: str, said: list[str]) -> tuple[list[Utterance], list[int]]:
     """The transcript, from how it grew, and where in it the learner's utterances stand."""
     lines: list[Utterance] = []
-    places, before = [], ""
+    positions, before = [], ""
     for step, text in enumerate(map(str, observations)):
         new = text[len(before) :]
         if step:
-            places.append(len(lines))
+            positions.append(len(lines))
             lines.append(Utterance(learner, said[step - 1]))
             new = new[len(f"{learner}: {said[step - 1]}\n") :]
         for line in new.splitlines():
             speaker, _, words = line.partition(": ")
             lines.append(Utterance(speaker, words))
         before = text
-    return lines, places
+    return lines, positions
 
 
 def _text_buffer(row: Mapping[str, Any]) -> Any:

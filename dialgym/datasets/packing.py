@@ -169,9 +169,9 @@ def _use_logged(
     counts = turns.id_counts[part][logged]
     size[logged] = 1 + counts
     inside = np.arange(block.shape[1] - 1) < counts[:, None]
-    places = first_id[part][logged, None] + np.arange(block.shape[1] - 1)
+    positions = first_id[part][logged, None] + np.arange(block.shape[1] - 1)
     last = len(turns.ids) - 1
-    block[logged, 1:] = np.where(inside, turns.ids[np.minimum(places, last)], END)
+    block[logged, 1:] = np.where(inside, turns.ids[np.minimum(positions, last)], END)
 
 
 def _cut(
@@ -191,8 +191,8 @@ def _cut(
     long = lengths > layout.window
     if not long.any():
         return tokens, own, reward, offsets
-    place = np.arange(len(tokens)) - np.repeat(offsets[:-1], lengths)
-    beyond = place >= layout.window
+    position = np.arange(len(tokens)) - np.repeat(offsets[:-1], lengths)
+    beyond = position >= layout.window
     said_beyond = np.add.reduceat(own & beyond, offsets[:-1]) > 0
     bad = np.flatnonzero(long & (said_beyond | ~truncated))
     if len(bad):
@@ -201,8 +201,13 @@ def _cut(
             f"{layout.window} ({len(bad)} such dialogues). Give a larger window=, or collect in "
             "an environment with this one."
         )
-    kept = np.minimum(lengths, layout.window)
-    return tokens[~beyond], own[~beyond], reward[~beyond], np.concatenate([[0], np.cumsum(kept)])
+    shortened = np.minimum(lengths, layout.window)
+    return (
+        tokens[~beyond],
+        own[~beyond],
+        reward[~beyond],
+        np.concatenate([[0], np.cumsum(shortened)]),
+    )
 
 
 def kept_arrays(

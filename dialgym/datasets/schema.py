@@ -243,8 +243,8 @@ def played_settings(settings: Mapping[str, Any], dialogue: Dialogue) -> Mapping[
     """
     task = dialogue.task
     given = task.made_with or {}
-    found = {name: value for name, value in task.played.items() if given.get(name) != value}
-    return {**settings, **found}
+    surrounding = {name: value for name, value in task.played.items() if given.get(name) != value}
+    return {**settings, **surrounding}
 
 
 def settings_beside(entry: RegistryEntry) -> dict[str, Any]:
@@ -272,8 +272,8 @@ def with_folder(table: Any, folder: Path) -> Any:
     if not any(FOLDER in text for text in column.unique().to_pylist()):
         return table
     compute = require("pyarrow.compute", "data", PURPOSE)
-    place = json.dumps(str(folder.resolve()))[1:-1]
-    named = compute.replace_substring(column, FOLDER, place)
+    spelled = json.dumps(str(folder.resolve()))[1:-1]
+    named = compute.replace_substring(column, FOLDER, spelled)
     return table.set_column(table.column_names.index("settings"), "settings", named)
 
 

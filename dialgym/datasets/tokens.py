@@ -89,11 +89,11 @@ class TokenData:
         width = int(lengths.max(initial=0)) if trim else self.window
         columns = np.arange(width)
         inside = columns < lengths[:, None]
-        places = np.where(inside, start[:, None] + columns, 0)
-        is_action = self.is_action[places] & inside
-        reward = np.where(inside, self.reward[places], np.float32(0))
+        positions = np.where(inside, start[:, None] + columns, 0)
+        is_action = self.is_action[positions] & inside
+        reward = np.where(inside, self.reward[positions], np.float32(0))
         return TokenBatch(
-            np.where(inside, self.tokens[places], np.int32(PAD)),
+            np.where(inside, self.tokens[positions], np.int32(PAD)),
             is_action,
             reward,
             returns_to_go(reward, is_action, gamma),

@@ -10,8 +10,8 @@
 | `protocol`, `measures` | how a policy is scored for a panel's row, and how a row is replayed |
 | `row`, `row_files`, `row_checks` | `ExperimentRow`: a row, its files, its checks |
 | `rules` | `rules_of`: fingerprints of the rules that rows were played by |
-| `ranking`, `pydial_ranking`, `panel_costs` | ranks with ties of a panel's rows, and their costs |
-| `tables`, `panel_tables`, `measure_tables` | tables for Markdown and the terminal |
+| `ranking`, `pydial_ranking` | ranks with ties of a panel's rows |
+| `tables`, `panel_tables`, `measure_tables` | tables for Markdown and the terminal; costs |
 | `pages`, `svg`, `plots`, `curves` | pages, drawings, pictures, learning curves |
 | `advantages` | true advantages of turns by repeated continuation |
 | `references` | the registry's reference scores |

@@ -217,8 +217,8 @@ def agreement(decisions: Sequence[Decision], truth: TurnAdvantages, seed: int = 
     counts = np.random.default_rng(seed).multinomial(
         len(episodes), np.full(len(episodes), 1 / len(episodes)), RESAMPLES
     )
-    found, drawn = _figures(sums.sum(1)), _figures(sums @ counts.T)
-    return Agreement(*(Estimate(float(f), *interval(d)) for f, d in zip(found, drawn)))
+    figures, drawn = _figures(sums.sum(1)), _figures(sums @ counts.T)
+    return Agreement(*(Estimate(float(f), *interval(d)) for f, d in zip(figures, drawn)))
 
 
 def _moments(estimates: np.ndarray, truth: TurnAdvantages) -> list[np.ndarray]:

@@ -71,10 +71,10 @@ class Benchmark:
             OSError: the folder cannot be written, or another process is writing there.
         """
         out = Path(folder)
-        found = {"hub": commits()} if commits() else {}
+        hub = {"hub": commits()} if commits() else {}
         results = [result.as_dict() for result in self.results]
         with locked(out, PATIENCE):  # the files of one benchmark, not of two
-            write_json_checked(out / "results.json", {"results": results, **found})
+            write_json_checked(out / "results.json", {"results": results, **hub})
             return self._write(out)
 
     def _write(self, out: Path) -> list[Path]:
@@ -140,21 +140,34 @@ def benchmark(
         problems: Problems = {}
         for best in deterministic_options(policy):
             how: dict[str, Any] = {"name": name, "deterministic": best, "report": report}
-            found: list[tuple[RegistryEntry, Result]] = []
-            for entry in fitting:
-                try:
-                    found.append((entry, evaluate(policy, entry, episodes, seeds, kwargs, **how)))
-                except IncompatiblePolicyError as error:
-                    problems[entry.id] = error
-            if not found:
+            played = _scored(policy, fitting, episodes, seeds, kwargs, how, problems)
+            if not played:
                 raise ValueError(_note(name, problems))
-            results.append(_together([result for _, result in found]))
-            for entry, result in found:
-                pictured = entry is entries[0]
-                own = jobs[entry.id]
+            results.append(_together([result for _, result in played]))
+            for entry, result in played:
+                pictured, own = entry is entries[0], jobs[entry.id]
                 shown += play_samples(result.name, policy, entry, pictured, own, kwargs, best)
         notes += [_note(name, problems)] if problems else []
     return Benchmark(results, shown, read, notes, absent)
+
+
+def _scored(
+    policy: Any,
+    entries: Iterable[RegistryEntry],
+    episodes: int,
+    seeds: Sequence[int],
+    kwargs: Mapping[str, Any],
+    how: Mapping[str, Any],
+    problems: Problems,
+) -> list[tuple[RegistryEntry, Result]]:
+    """The results of a policy in the environments that it fits; `problems` takes the others."""
+    played = []
+    for entry in entries:
+        try:
+            played.append((entry, evaluate(policy, entry, episodes, seeds, kwargs, **how)))
+        except IncompatiblePolicyError as error:
+            problems[entry.id] = error
+    return played
 
 
 def _note(name: str, problems: Problems) -> str:

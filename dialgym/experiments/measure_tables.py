@@ -31,9 +31,9 @@ def measure_row(
     None where its runs have not been measured so.
     """
     own = sorted((one for one in row.rows if one.id == environment.id), key=lambda one: one.seed)
-    found = [one.measure(name, actions) for one in own]
-    known = [values for values in found if values is not None]
-    if not known or len(known) < len(found):
+    measured = [one.measure(name, actions) for one in own]
+    known = [values for values in measured if values is not None]
+    if not known or len(known) < len(measured):
         return None
     part = SeedScores(tuple(one.seed for one in own), np.array(known))
     return RankedPolicy(row.name, actions, {environment.id: part})
@@ -79,10 +79,10 @@ def _measured(ranking: Ranking) -> list[PanelEnvironment]:
 
 def _cells(row: RankedPolicy, environment: PanelEnvironment, actions: str) -> list[str]:
     names = (RETURN, *environment.measures)
-    found = {name: measure_row(row, environment, name, actions) for name in names}
+    measured = {name: measure_row(row, environment, name, actions) for name in names}
     return [
         "" if one is None else format_estimate(one.estimate, _digits(name))
-        for name, one in found.items()
+        for name, one in measured.items()
     ]
 
 
@@ -119,12 +119,12 @@ def _differences(ranking: Ranking, a: RankedPolicy, b: RankedPolicy) -> Iterator
 
 
 def _difference_cells(one: RankedPolicy, two: RankedPolicy, env_id: str, digits: int) -> list[str]:
-    found, base = difference(one, two), two.estimate.value
-    assert found is not None
+    gap, base = difference(one, two), two.estimate.value
+    assert gap is not None
     return [
-        *(format_estimate(each, digits) for each in (one.estimate, two.estimate, found)),
+        *(format_estimate(each, digits) for each in (one.estimate, two.estimate, gap)),
         format_interval(over_replies(one.scores[env_id], two.scores[env_id]), digits),
-        f"{100 * found.value / abs(base):+.1f}" if base else "-",
+        f"{100 * gap.value / abs(base):+.1f}" if base else "-",
     ]
 
 

@@ -83,9 +83,9 @@ def measure_problems(names: Sequence[str], actions: str, part: Any, episodes: in
         return
     single, figures = part["replies"], part["figures"]
     expected = [name for name in names if name not in OF_SETS]
-    for key, found, wanted in (("replies", single, expected), ("figures", figures, [*names])):
-        if not isinstance(found, Mapping) or sorted(found) != sorted(wanted):
-            yield f"{where}, {key}: expected {', '.join(wanted)}, got {[*found]!r:.80}"
+    for key, values, wanted in (("replies", single, expected), ("figures", figures, [*names])):
+        if not isinstance(values, Mapping) or sorted(values) != sorted(wanted):
+            yield f"{where}, {key}: expected {', '.join(wanted)}, got {[*values]!r:.80}"
             return
     bad = [name for name, value in figures.items() if not all_finite([value])]
     yield from (f"{where}, figures, {name}: expected a finite number" for name in bad)
@@ -96,12 +96,12 @@ def measure_problems(names: Sequence[str], actions: str, part: Any, episodes: in
             yield f"{where}, figures, {name}: expected the mean of the replies, {np.mean(column):g}"
 
 
-def differing_measures(kept: Values, again: Values) -> Iterator[str]:
+def differing_measures(before: Values, again: Values) -> Iterator[str]:
     """Tell which measures of the same replies are others when they are computed again."""
-    for name, value in kept["figures"].items():
-        found = again["figures"][name]
-        if abs(value - found) > CLOSE:
-            yield f"{name}: {value} in the file, {found} measured"
+    for name, value in before["figures"].items():
+        measured = again["figures"][name]
+        if abs(value - measured) > CLOSE:
+            yield f"{name}: {value} in the file, {measured} measured"
 
 
 def check_names(names: Iterable[str], where: str) -> tuple[str, ...]:

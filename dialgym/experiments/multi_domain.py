@@ -111,7 +111,7 @@ def evaluate_domains(
         )
         for name, success in state.success.items():
             rows[name].append((returns[name], success, utterances[name]))
-    return {name: _episodes(found) for name, found in rows.items() if found}
+    return {name: _episodes(played) for name, played in rows.items() if played}
 
 
 def _episodes(rows: list[Any]) -> Episodes:

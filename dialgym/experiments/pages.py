@@ -42,7 +42,7 @@ COLOURS = {"green": "good", "red": "bad", "bright_black": "dim", "yellow": "near
 
 def write_report(
     path: str | PathLike[str],
-    found: Benchmark,
+    outcome: Benchmark,
     title: str | None = None,
     run: Facts | None = None,
     hyperparameters: Facts | None = None,
@@ -51,7 +51,7 @@ def write_report(
 
     Args:
         path: of the file.
-        found: as of `benchmark`.
+        outcome: as of `benchmark`.
         title: of the page; the policies' names if None.
         run: what a training run was and came to, by name.
         hyperparameters: of that run.
@@ -59,13 +59,13 @@ def write_report(
     Raises:
         OSError: the file cannot be written.
     """
-    name = title or _title(found.results)
+    name = title or _title(outcome.results)
     parts = [
         section("run", "The run", facts_list(run)) if run else "",
-        section("scores", "Scores", "".join(_scores(found.results))),
-        section("curve", "Learning", draw_curves(found.curves)) if found.curves else "",
-        section("dialogues", "Dialogues", "".join(_dialogues(found))) if found.games else "",
-        section("origin", "How it was made", _origin(found, hyperparameters or {})),
+        section("scores", "Scores", "".join(_scores(outcome.results))),
+        section("curve", "Learning", draw_curves(outcome.curves)) if outcome.curves else "",
+        section("dialogues", "Dialogues", "".join(_dialogues(outcome))) if outcome.games else "",
+        section("origin", "How it was made", _origin(outcome, hyperparameters or {})),
     ]
     write_text(Path(path), page(name, "".join(parts)))
 
@@ -129,10 +129,10 @@ def _cells(result: Result, env_id: str) -> list[str]:
 # Dialogues
 
 
-def _dialogues(found: Benchmark) -> Iterator[str]:
-    names = found.labels()
+def _dialogues(outcome: Benchmark) -> Iterator[str]:
+    names = outcome.labels()
     yield '<p class="note">Each row is one dialogue, begun by the same seed for every policy.</p>'
-    for env_id, games in groupby(found.games_by_id(), key=lambda game: game.env_id):
+    for env_id, games in groupby(outcome.games_by_id(), key=lambda game: game.env_id):
         yield f"<h3>{escape(names[env_id].removeprefix(PREFIX))}</h3>\n"
         for job, alike in groupby(games, key=lambda game: game.job):
             shown = list(alike)
@@ -173,18 +173,18 @@ def _classes(style: str) -> str:
 # Origin
 
 
-def _origin(found: Benchmark, hyperparameters: Facts) -> str:
-    first = found.results[0]
+def _origin(outcome: Benchmark, hyperparameters: Facts) -> str:
+    first = outcome.results[0]
     settings = ", ".join(f"{k}={v}" for k, v in first.env_kwargs.items()) or "those of the ids"
     facts = {
         "command": command_line() or "from Python",
-        "environments": ", ".join(label for _, label in labels(found.results)),
+        "environments": ", ".join(label for _, label in labels(outcome.results)),
         "settings": settings,
-        "policies": ", ".join(result.name for result in found.results),
+        "policies": ", ".join(result.name for result in outcome.results),
         "seeds": ", ".join(map(str, first.seeds)),
         "episodes for each seed": str(next(iter(first.by_id.values())).returns.shape[1]),
-        **({"left out": " ".join(found.notes)} if found.notes else {}),
-        **{f"no policy {name!r} in": ", ".join(ids) for name, ids in found.absent.items()},
+        **({"left out": " ".join(outcome.notes)} if outcome.notes else {}),
+        **{f"no policy {name!r} in": ", ".join(ids) for name, ids in outcome.absent.items()},
         "versions": ", ".join(f"{k} {v}" for k, v in versions().items() if v),
     }
     more = facts_list(hyperparameters) if hyperparameters else ""
@@ -254,26 +254,26 @@ def _profiles(ranking: Ranking) -> str:
 def _ranking_curves(ranking: Ranking) -> Iterator[str]:
     """Of each environment the learning curves of the best rows, the mean of their runs."""
     for environment in ranking.panel.environments:
-        found: list[Curve] = []
+        curves: list[Curve] = []
         references = _scripted(ranking, environment.id)
         for row in ranking.rows:
             own = [np.array(r.values["curve"], float) for r in row.rows if r.id == environment.id]
             own = [curve for curve in own if len(curve) > 1]
-            if own and len(found) < SHOWN:
+            if own and len(curves) < SHOWN:
                 steps = np.linspace(max(c[0, 0] for c in own), min(c[-1, 0] for c in own), 100)
                 mean = np.mean([np.interp(steps, c[:, 0], c[:, 2]) for c in own], axis=0)
-                found.append(Curve(row.name, steps, mean, references))
-        if found:
-            yield f"<h3>{escape(environment.short)}</h3>{draw_curves(found)}"
+                curves.append(Curve(row.name, steps, mean, references))
+        if curves:
+            yield f"<h3>{escape(environment.short)}</h3>{draw_curves(curves)}"
 
 
 def _scripted(ranking: Ranking, env_id: str) -> dict[str, float]:
     """The mean returns of the scripted policies there, by name."""
     scripted = [row for row in ranking.rows if row.actions == SCRIPTED]
-    found = {row.name: [r for r in row.rows if r.id == env_id] for row in scripted}
+    rows_of = {row.name: [r for r in row.rows if r.id == env_id] for row in scripted}
     return {
         name: float(np.mean([r.values["statistics"][r.actions]["return"] for r in own]))
-        for name, own in found.items()
+        for name, own in rows_of.items()
         if own
     }
 

@@ -147,8 +147,8 @@ class Panel:
         seeds: trainings of each learner.
         references: scripted policies that stand beside them.
         metric: what rows are ranked by: the normalised score, the return or the success.
-        imported_from: the folder of `benchmarks/results` whose tables it is of: trainings that
-            another command made. There is nothing to run then.
+        imported_from: the folder of `benchmarks/results` with the tables of its tests, where it
+            has no rows; see `stages`.
         stages: after how many dialogues of training a learner is tested; none where it is scored
             at the end alone.
     """
@@ -197,8 +197,8 @@ class Panel:
         """
         if self.imported_from:
             raise ValueError(
-                f"panel {self.name!r} takes over the rows of another command, and has no budgets "
-                "to take a share of"
+                f"panel {self.name!r} has tests of whole trainings, and no budgets to take a "
+                "share of"
             )
         if not 0 < share < 1:
             raise ValueError(
@@ -230,7 +230,7 @@ class Panel:
             _environment(f"{where}, environments[{i}]", v, common) for i, v in listed
         )
         learners = row.get("algorithms", dict, {})
-        found = cls(
+        panel = cls(
             name,
             row.count("version"),
             row.get("description", str),
@@ -243,7 +243,7 @@ class Panel:
             row.get("imported_from", str, None),
             tuple(row.get("stages", list, [])),
         )
-        return found._checked(where)
+        return panel._checked(where)
 
     def _checked(self, where: str) -> Self:
         ids = [environment.id for environment in self.environments]

@@ -61,7 +61,7 @@ class _Scoring:
         parts = {each: self._play(each) for each in actions}
         episodes = {each: episode_columns(part) for each, part in parts.items()}
         goals = self.environment.goals
-        found = {
+        figures = {
             "episodes": episodes,
             "statistics": {each: episode_means(part) for each, part in episodes.items()},
             "trials": {each: self._trials(each) for each in actions} if goals else {},
@@ -69,10 +69,10 @@ class _Scoring:
         if names:
             environment = self.environment
             task = make_dialogue(environment.id, environment.scoring_settings).task
-            found["measures"] = {
+            figures["measures"] = {
                 each: measure_replies(task, names, part.dialogues) for each, part in parts.items()
             }
-        return found
+        return figures
 
     def _play(self, actions: str) -> Episodes:
         count = self.panel.evaluation.episodes
@@ -167,19 +167,17 @@ def score_policy(
     _refuse_another(file, digits, label)
     _refuse_again(file, digits)
     check_writable(file.parent if model is None else file.with_suffix(""))
-    found = protocol_figures(panel, environment, policy, seed, model is not None, trust)
-    known = environment_hashes(panel, environment)
+    figures = protocol_figures(panel, environment, policy, seed, model is not None, trust)
+    hashes = environment_hashes(panel, environment)
     if model is not None:
-        kept = file.with_suffix("") / "model.zip"
-        if not (kept.exists() and kept.samefile(model)):
-            write_atomically(kept, lambda temporary: shutil.copyfile(model, temporary))
-        known["model"] = digits
+        _keep_model(model, file)
+        hashes["model"] = digits
     cost = {"wall_seconds": time.monotonic() - started, "cpu_seconds": time.process_time() - cpu}
     row = {
         **row_head(panel, environment, name, seed, kind, label),
-        **found,
+        **figures,
         "way": SCRIPTED if model is None else actions,
-        "hashes": known,
+        "hashes": hashes,
         "curve": [],
         "cost": {key: round(value, 1) for key, value in cost.items()},
         "hardware": hardware(),
@@ -191,12 +189,19 @@ def score_policy(
     return file
 
 
+def _keep_model(model: Path, file: Path) -> None:
+    """Copy a model to where the row in `file` has it."""
+    copy = file.with_suffix("") / "model.zip"
+    if not (copy.exists() and copy.samefile(model)):
+        write_atomically(copy, lambda temporary: shutil.copyfile(model, temporary))
+
+
 def _refuse_another(file: Path, model: str | None, policy: str) -> None:
     """Raise ValueError where a file is the row of another model, or of another scripted policy."""
     if not file.exists():
         return
-    row, kept = _row_in(file)
-    if kept != model or (model is None and row.get("policy") != policy):
+    row, known = _row_in(file)
+    if known != model or (model is None and row.get("policy") != policy):
         raise ValueError(
             f"{str(file)!r} is the row of another policy ({row.get('policy')}, "
             f"{row.get('kind')}). Choose another name (--name), give all checkpoints of one name "
@@ -220,8 +225,8 @@ def _row_in(file: Path) -> tuple[Mapping[str, Any], Any]:
     with explained(file):
         values = read_json(file, "a row of the leaderboard")
     row = values if isinstance(values, Mapping) else {}
-    found = row.get("hashes")
-    return row, found.get("model") if isinstance(found, Mapping) else None
+    hashes = row.get("hashes")
+    return row, hashes.get("model") if isinstance(hashes, Mapping) else None
 
 
 def training_actions(model: Any) -> str:
@@ -275,13 +280,13 @@ def replay_row(row: ExperimentRow, policy: Policy, trust: bool = False) -> list[
             )
     again = _Scoring(panel, environment, opened, row.seed).figures([*values["episodes"]])
     for actions, part in values["episodes"].items():
-        found = [*_other_episodes(part, again["episodes"][actions])]
+        differences = [*_other_episodes(part, again["episodes"][actions])]
         trials = again["trials"].get(actions, [])
-        found += _other_trials(values["trials"].get(actions, []), trials)
+        differences += _other_trials(values["trials"].get(actions, []), trials)
         if environment.measures:
-            kept, measured = values["measures"][actions], again["measures"][actions]
-            found += [f"measures, {text}" for text in differing_measures(kept, measured)]
-        wrong += [f"{actions}, {text}" for text in found]
+            before, measured = values["measures"][actions], again["measures"][actions]
+            differences += [f"measures, {text}" for text in differing_measures(before, measured)]
+        wrong += [f"{actions}, {text}" for text in differences]
     return wrong
 
 
@@ -308,8 +313,8 @@ def _other_episodes(part: Mapping[str, Any], again: Mapping[str, Any]) -> Iterat
             )
 
 
-def _other_trials(kept: Sequence[Any], again: Sequence[Sequence[bool]]) -> Iterator[str]:
+def _other_trials(expected: Sequence[Any], again: Sequence[Sequence[bool]]) -> Iterator[str]:
     """Tell for which goals dialogues that were played again have other successes."""
-    for goal, (before, found) in enumerate(zip(kept, again, strict=True)):
-        if before != found:
-            yield f"trials, goal {goal}: {sum(before)} successes in the file, {sum(found)} played"
+    for goal, (before, now) in enumerate(zip(expected, again, strict=True)):
+        if before != now:
+            yield f"trials, goal {goal}: {sum(before)} successes in the file, {sum(now)} played"

@@ -29,13 +29,13 @@ def ranking_of_csv(panel: Panel, folder: Path) -> Ranking:
         ValueError: there are no such files, or they are not of this form.
     """
     files = sorted(folder.glob("*.csv"))
-    found = [policy for file in files if (policy := _ranked_policy(panel, file))]
-    if not found:
+    policies = [policy for file in files if (policy := _ranked_policy(panel, file))]
+    if not policies:
         raise ValueError(
             f"panel {panel.name!r}: expected files such as dqn.csv in {str(folder)!r}, got none. "
-            f"Run `dialgym benchmark {panel.imported_from} --results {folder}`."
+            f"Run `dialgym benchmark {panel.name} --results {folder}`."
         )
-    return Ranking.sorted(panel, found, panel.metric)
+    return Ranking.sorted(panel, policies, panel.metric)
 
 
 def training_seconds(folder: Path) -> float:

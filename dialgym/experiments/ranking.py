@@ -85,8 +85,8 @@ class RankedPolicy:
         drawn = [resample_runs(part.values, i) for i, part in enumerate(self._ordered)]
         ordered = np.sort(np.concatenate(drawn, axis=1), axis=1)
         cut = ordered.shape[1] // 4
-        kept = ordered[:, cut : ordered.shape[1] - cut].mean(1)
-        return Estimate(iqm(means), *interval(kept))
+        middle = ordered[:, cut : ordered.shape[1] - cut].mean(1)
+        return Estimate(iqm(means), *interval(middle))
 
     @property
     def mean_success(self) -> float:
@@ -118,13 +118,13 @@ class RankedPolicy:
     def pass_k(self, k: int) -> float | None:
         """pass^k over the goals of all environments and runs; None where no goals were fixed."""
         trials = [row.values["trials"].get(self.actions) for row in self.rows]
-        found = [pass_hat_k(np.array(t, bool), k) for t in trials if t and len(t[0]) >= k]
-        return float(np.mean(found)) if found else None
+        passes = [pass_hat_k(np.array(t, bool), k) for t in trials if t and len(t[0]) >= k]
+        return float(np.mean(passes)) if passes else None
 
     def cost(self, name: str) -> float | None:
         """The mean over all runs of an entry of their cost; None where it is not known."""
-        found = [row.values["cost"].get(name) for row in self.rows]
-        known = [float(v) for v in found if isinstance(v, int | float)]
+        costs = [row.values["cost"].get(name) for row in self.rows]
+        known = [float(v) for v in costs if isinstance(v, int | float)]
         return float(np.mean(known)) if known else None
 
     @property
@@ -170,9 +170,9 @@ def _common(first: RankedPolicy, second: RankedPolicy) -> list[str]:
     return sorted(first.scores.keys() & second.scores.keys())
 
 
-def is_better(found: Estimate | None) -> bool:
+def is_better(gap: Estimate | None) -> bool:
     """Return True if the interval of a difference lies above 0."""
-    return found is not None and found.low > 0
+    return gap is not None and gap.low > 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -310,7 +310,7 @@ def ranked_policy(
         )
         success[env_id] = np.array([row.column("success", played) for row in own], float)
         if other and all(other in row.values["episodes"] for row in own):
-            found = np.array([row.column(metric, other) for row in own], float)
-            others[env_id] = SeedScores(seeds, found)
+            values = np.array([row.column(metric, other) for row in own], float)
+            others[env_id] = SeedScores(seeds, values)
     origins = [row.origin for row in rows]
     return RankedPolicy(rows[0].name, actions, scores, others, success, rows, origins)

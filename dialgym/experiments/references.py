@@ -64,11 +64,11 @@ def with_scores(text: str, name: str, scores: Mapping[str, Any], kind: str = "sc
         ValueError: the text has no such row.
     """
     head = rf"^  {re.escape(name)}:[ \t]*\n"
-    found = re.search(rf"{head}(?:    .*\n)+", text, re.MULTILINE)
-    if found is None:
+    match = re.search(rf"{head}(?:    .*\n)+", text, re.MULTILINE)
+    if match is None:
         raise ValueError(f"with_scores: expected a row {name!r} under `environments:`; got none.")
-    block = re.sub(rf"^    {kind}:.*\n(?:      .*\n)*", "", found[0], flags=re.MULTILINE)
-    return text[: found.start()] + block + scores_line(scores, kind) + text[found.end() :]
+    block = re.sub(rf"^    {kind}:.*\n(?:      .*\n)*", "", match[0], flags=re.MULTILINE)
+    return text[: match.start()] + block + scores_line(scores, kind) + text[match.end() :]
 
 
 def write_references(path: Path, scores: Mapping[tuple[str, str], Mapping[str, Any]]) -> None:

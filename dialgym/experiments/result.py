@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 DRAWN, GREEDY = "drawn", "greedy"
 PREFIX = f"{NAMESPACE}/"
+ENTRIES = ("policy", "seeds", "env_kwargs", "stand_ins", "oracle", "actions", "environments")
+"""Of a result as JSON."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -215,9 +217,12 @@ class Result:
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """The inverse of `as_dict`."""
         by_id = {env_id: _from_dict(part) for env_id, part in values["environments"].items()}
-        seeds, stand_ins = tuple(values["seeds"]), values.get("stand_ins", {})
-        marks = bool(values.get("oracle", False)), str(values.get("actions", ""))
-        return cls(values["policy"], seeds, by_id, values["env_kwargs"], stand_ins, *marks)
+        return cls(
+            policy=values["policy"],
+            seeds=tuple(values["seeds"]),
+            by_id=by_id,
+            **{name: values[name] for name in ENTRIES[2:-1]},
+        )
 
     def to_json(self, path: str | PathLike[str]) -> None:
         """Write `as_dict`, atomically and with a checksum."""
@@ -230,7 +235,7 @@ class Result:
         Raises:
             ValueError: the file holds something else, or is damaged.
         """
-        return cls.from_dict(read_json(path, "policy", "seeds", "env_kwargs", "environments"))
+        return cls.from_dict(read_json(path, *ENTRIES))
 
 
 def read_json(path: str | PathLike[str], *names: str) -> dict[str, Any]:
@@ -263,7 +268,7 @@ def _from_dict(values: Mapping[str, Any]) -> Episodes:
         np.array(values["solved"], bool),
         np.array(values["lengths"], np.int64),
         None if scores is None else np.array(scores, np.float64),
-        {name: np.array(rows, np.float64) for name, rows in values.get("metrics", {}).items()},
+        {name: np.array(rows, np.float64) for name, rows in values["metrics"].items()},
     )
 
 

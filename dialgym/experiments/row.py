@@ -84,8 +84,8 @@ class ExperimentRow:
     def origin(self) -> RowOrigin:
         """The rules that it says it was played by."""
         settings = {**self.values.get("env_kwargs", {}), **self.values.get("held_out", {})}
-        kept = self.values["hashes"].get("rules")
-        rules = None if kept is None else Fingerprint.of_values(kept)
+        stored = self.values["hashes"].get("rules")
+        rules = None if stored is None else Fingerprint.of_values(stored)
         stand_in = None if self.source == AS_NAMED else self.source
         return RowOrigin(self.name, self.id, settings, stand_in, rules)
 
@@ -145,8 +145,8 @@ class ExperimentRow:
 
     @cached_property
     def _references(self) -> tuple[float, float] | None:
-        kept = self.values["hashes"].get("references")
-        return None if kept is None else (float(kept[0]), float(kept[1]))
+        stored = self.values["hashes"].get("references")
+        return None if stored is None else (float(stored[0]), float(stored[1]))
 
     def measure(self, name: str, actions: str) -> np.ndarray | None:
         """(E,) a measure of each reply, (1,) where it is of all of them; None if not measured.

@@ -155,19 +155,19 @@ def _of_hashes(hashes: Values, panel: Panel, environment: PanelEnvironment) -> I
             Fingerprint.of_values(hashes["rules"])
         except ValueError as error:
             yield f"hashes, {error}"
-    found = hashes.get("references")
+    references = hashes.get("references")
     wanted = score_references(environment, str(hashes.get("source", AS_NAMED)))
-    if found != wanted:
+    if references != wanted:
         yield (
-            f"hashes, references: expected those of the registry, {wanted}, got {found!r:.80}: "
-            "scores would be others"
+            f"hashes, references: expected those of the registry, {wanted}, got {references!r:.80}"
+            ": scores would be others"
         )
 
 
 def _of_model(values: Values) -> Iterator[str]:
-    found = values["hashes"].get("model")
-    if values["kind"] != SCRIPTED and not SHA256.fullmatch(str(found)):
-        yield f"hashes, model: expected the SHA-256 of the model, got {found!r:.80}"
+    digits = values["hashes"].get("model")
+    if values["kind"] != SCRIPTED and not SHA256.fullmatch(str(digits)):
+        yield f"hashes, model: expected the SHA-256 of the model, got {digits!r:.80}"
 
 
 def _of_actions(values: Values) -> Iterator[str]:
@@ -185,7 +185,7 @@ def _of_actions(values: Values) -> Iterator[str]:
 
 
 def _of_episodes(
-    actions: str, part: Any, found: Any, panel: Panel, bounds: Bounds
+    actions: str, part: Any, statistics: Any, panel: Panel, bounds: Bounds
 ) -> Iterator[str]:
     count = panel.evaluation.episodes
     for key in COLUMNS:
@@ -200,10 +200,12 @@ def _of_episodes(
         yield f"episodes, {actions}, lengths: expected whole numbers"
     yield from _out_of_bounds(actions, part, bounds)
     right = episode_means(part)
-    stated: list[Any] = [found.get(name) for name in right] if isinstance(found, Mapping) else []
+    stated: list[Any] = (
+        [statistics.get(name) for name in right] if isinstance(statistics, Mapping) else []
+    )
     known = bool(stated) and all_finite(stated)
     if not known or not np.allclose(stated, [*right.values()], rtol=0, atol=CLOSE):
-        yield f"statistics, {actions}: expected those of the episodes, {right}, got {found}"
+        yield f"statistics, {actions}: expected those of the episodes, {right}, got {statistics}"
 
 
 def _dialogue_of(environment: PanelEnvironment) -> Dialogue | None:
@@ -229,26 +231,26 @@ def _bounds_of(dialogue: Dialogue | None, source: str) -> dict[str, tuple[float,
 
 def _out_of_bounds(actions: str, part: Values, bounds: Bounds) -> Iterator[str]:
     for key, (low, high) in bounds.items():
-        found = [value for value in part[key] if not low - CLOSE <= value <= high + CLOSE]
-        if found:
+        beyond = [value for value in part[key] if not low - CLOSE <= value <= high + CLOSE]
+        if beyond:
             yield (
                 f"episodes, {actions}, {key}: expected {low:g} to {high:g}, the environment's "
-                f"bounds, got {found[0]!r:.40}"
+                f"bounds, got {beyond[0]!r:.40}"
             )
 
 
 def _of_trials(
-    actions: str, found: Any, environment: PanelEnvironment, panel: Panel
+    actions: str, trials: Any, environment: PanelEnvironment, panel: Panel
 ) -> Iterator[str]:
     goals, count = len(environment.goals), panel.evaluation.trials
-    rows = found if isinstance(found, list) else []
-    if not goals and found is None:
+    rows = trials if isinstance(trials, list) else []
+    if not goals and trials is None:
         return
     whole = len(rows) == goals and all(isinstance(r, list) and len(r) == count for r in rows)
     if not whole or not all(isinstance(one, bool) for row in rows for one in row):
         yield (
             f"trials, {actions}: expected {count} truth values for each of {goals} goals, "
-            f"got {found!r:.80}"
+            f"got {trials!r:.80}"
         )
 
 
@@ -267,13 +269,13 @@ def _of_success(actions: str, part: Values, trials: Any) -> Iterator[str]:
 
 
 def _of_measures(values: Values, environment: PanelEnvironment, panel: Panel) -> Iterator[str]:
-    found = values.get("measures")
-    if not isinstance(found, Mapping):
+    measures = values.get("measures")
+    if not isinstance(measures, Mapping):
         names = ", ".join(environment.measures)
-        yield f"measures: expected {names} for each way, got {found!r:.40}"
+        yield f"measures: expected {names} for each way, got {measures!r:.40}"
         return
     for actions in values["episodes"]:
-        part, episodes = found.get(actions), panel.evaluation.episodes
+        part, episodes = measures.get(actions), panel.evaluation.episodes
         yield from measure_problems(environment.measures, actions, part, episodes)
 
 

@@ -33,7 +33,7 @@ def read_rows(folders: Iterable[Path], panel: Panel) -> list[ExperimentRow]:
     Raises:
         ValueError: a file is no row, is damaged, or lies where another row should.
     """
-    found: dict[tuple[str, str, int], ExperimentRow] = {}
+    rows: dict[tuple[str, str, int], ExperimentRow] = {}
     for folder in folders:
         for file in sorted((folder / panel.name).glob("*/*-seed*.json")):
             values, sealed = _values(file)
@@ -42,8 +42,8 @@ def read_rows(folders: Iterable[Path], panel: Panel) -> list[ExperimentRow]:
             row = _checked(values, sealed, file)
             if wrong := path_problem(row):
                 raise ValueError(f"{str(file)!r}: {wrong}.")
-            found.setdefault((row.name, row.id, row.seed), row)
-    return list(found.values())
+            rows.setdefault((row.name, row.id, row.seed), row)
+    return list(rows.values())
 
 
 def _values(file: Path) -> tuple[Any, bool]:
@@ -65,12 +65,12 @@ def _is_of_another_version(values: Any, panel: Panel) -> bool:
 def path_problem(row: ExperimentRow) -> str | None:
     """Tell what is wrong with a file's path, where tables would pass over it; None for nothing."""
     wanted = row_file(row.values["panel"], row.name, row.id, row.seed).parts
-    found = Path(os.path.abspath(row.file)).parts[-len(wanted) :]
-    if found == wanted:
+    got = Path(os.path.abspath(row.file)).parts[-len(wanted) :]
+    if got == wanted:
         return None
     return (
         f"its path: expected {'/'.join(wanted)} at the end, as its content says, got "
-        f"{'/'.join(found)}: move it there, or make the row again"
+        f"{'/'.join(got)}: move it there, or make the row again"
     )
 
 
@@ -80,18 +80,18 @@ def repeated_models(rows: Iterable[ExperimentRow]) -> Mapping[Path, str]:
     One training would count as two.
     """
     first: dict[tuple[str, ...], ExperimentRow] = {}
-    found = {}
+    repeated = {}
     for row in rows:
         if row.is_scripted:
             continue
         model = row.values["hashes"]["model"]
         known = first.setdefault((row.values["panel"], row.name, row.id, model), row)
         if known.seed != row.seed:
-            found[row.file] = (
+            repeated[row.file] = (
                 f"hashes, model: expected another model than that of {str(known.file)!r}, got the "
                 "same: one training counts once. Remove one of the two rows"
             )
-    return found
+    return repeated
 
 
 # PyDial's benchmark
@@ -145,13 +145,13 @@ def read_pydial_csv(file: Path) -> list[PyDialRow]:
     """
     kinds = get_type_hints(PyDialRow)
     with file.open(encoding="utf-8", newline="") as lines:
-        found = []
+        rows = []
         for row in csv.DictReader(lines):
             try:
-                found.append(
+                rows.append(
                     PyDialRow(**{name: kinds[name](row[name]) for name in kinds if name in row})
                 )
             except (ValueError, TypeError) as error:
                 columns = ", ".join(PyDialRow._fields[:-1])
                 raise ValueError(f"{str(file)!r}: expected columns {columns}, got {row}") from error
-    return found
+    return rows

@@ -50,13 +50,13 @@ class Fingerprint(NamedTuple):
         Raises:
             ValueError: it is none.
         """
-        found = _TEXT.fullmatch(text)
-        if found is None:
+        parts = _TEXT.fullmatch(text)
+        if parts is None:
             raise ValueError(
                 "rules: expected a version and two hashes of 16 hexadecimal digits, such as "
                 f"3-{'0a' * 8}-{'1b' * 8}; got {text!r:.80}"
             )
-        return cls(int(found[1]), found[2], found[3])
+        return cls(int(parts[1]), parts[2], parts[3])
 
     @classmethod
     def of_values(cls, values: Any) -> Self:

@@ -3,6 +3,7 @@
 import pickle
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
+from textwrap import indent
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -140,9 +141,5 @@ def samples_as_text(samples: Sequence[SampleDialogue], labels: Mapping[str, str]
         lines.append(f"{labels[env_id]}, seed {job[0]}, episode {job[1]}\n{'=' * 60}\n")
         for sample in alike:
             head = f"{sample.policy}: return {sample.episode_return:g}"
-            lines.append(f"{head}\n\n{_indented(sample.text)}\n")
+            lines.append(f"{head}\n\n{indent(sample.text, '    ')}\n")
     return "\n".join(lines)
-
-
-def _indented(text: str) -> str:
-    return "".join(f"    {line}\n" for line in text.splitlines())

@@ -111,8 +111,8 @@ def _statistics(levels: np.ndarray, counts: np.ndarray) -> Resampled:
     n = int(counts[0].sum())
     cut = n // 4
     upto = np.cumsum(counts, 1)  # (B, U)
-    kept = np.diff(np.clip(upto, cut, n - cut), axis=1, prepend=cut)
-    return Resampled(counts @ levels / n, kept @ levels / (n - 2 * cut))
+    middle = np.diff(np.clip(upto, cut, n - cut), axis=1, prepend=cut)
+    return Resampled(counts @ levels / n, middle @ levels / (n - 2 * cut))
 
 
 def resample_runs(values: np.ndarray, stratum: int = 0, seed: int = 0) -> np.ndarray:
@@ -354,12 +354,12 @@ def minimum_detectable_gap(returns: np.ndarray, power: float = 0.8, level: float
 
 def _runs(values: np.ndarray, shape: tuple[int, ...] | None = None) -> np.ndarray:
     """Check that values are (K, E), and of a given shape."""
-    found = np.asarray(values)
-    if found.ndim != 2 or not found.size:
-        raise ValueError(f"expected a (seeds, episodes) array, got one of shape {found.shape}")
-    if shape is not None and found.shape != shape:
+    array = np.asarray(values)
+    if array.ndim != 2 or not array.size:
+        raise ValueError(f"expected a (seeds, episodes) array, got one of shape {array.shape}")
+    if shape is not None and array.shape != shape:
         raise ValueError(
             f"expected the same episodes of both policies, got arrays of shape {shape} and "
-            f"{found.shape}; evaluate both with the same seeds and episodes"
+            f"{array.shape}; evaluate both with the same seeds and episodes"
         )
-    return found
+    return array

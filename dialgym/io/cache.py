@@ -49,8 +49,8 @@ def cached_arrays(
     path = cache_dir() / f"{name}.npz"
     with suppress(*UNREADABLE):
         check(path, required=True)
-        with np.load(path) as kept:
-            return dict(kept)
+        with np.load(path) as stored:
+            return dict(stored)
     arrays = compute()
     named: dict[str, Any] = dict(arrays)
     with suppress(OSError):
@@ -76,9 +76,9 @@ class LRU(Generic[Value]):
     ) -> list[Value]:
         """The value of each key; `compute` gets the places of those not kept, each key once."""
         new: dict[Any, int] = {}
-        for place, key in enumerate(keys):
+        for index, key in enumerate(keys):
             if key not in self._kept:
-                new.setdefault(key, place)
+                new.setdefault(key, index)
         fresh = dict(zip(new, compute(list(new.values())))) if new else {}
         values = [fresh[key] if key in fresh else self._kept[key] for key in keys]
         self._keep(dict(zip(keys, values)))

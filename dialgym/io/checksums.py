@@ -126,16 +126,16 @@ def read_json_checked(path: Path, what: str) -> Any:
 
 def read_json_sealed(path: Path, what: str) -> tuple[Any, bool]:
     """The same, and True if a checksum shows that nobody has changed it."""
-    found = read_json(path, what)
-    if not isinstance(found, dict) or ENTRY not in found:
-        return found, False
-    expected = found.pop(ENTRY)
-    if _checksum_of(found) != expected:
+    values = read_json(path, what)
+    if not isinstance(values, dict) or ENTRY not in values:
+        return values, False
+    expected = values.pop(ENTRY)
+    if _checksum_of(values) != expected:
         raise DamagedFile(
             f"{str(path)!r} is damaged: its content is not what was written (its entry {ENTRY!r}). "
             "Make it again; or, if you changed it yourself, delete that entry."
         )
-    return found, True
+    return values, True
 
 
 def _checksum_of(values: Mapping[str, Any]) -> str:
@@ -155,4 +155,4 @@ def _sums(path: Path) -> list[str]:
 
 
 def _write_sums(path: Path, sums: list[str]) -> None:
-    write_text(_beside(path), "".join(f"{found}  {path.name}\n" for found in sums))
+    write_text(_beside(path), "".join(f"{digits}  {path.name}\n" for digits in sums))

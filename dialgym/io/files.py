@@ -39,14 +39,14 @@ def files_in(folder: Path) -> list[Path]:
 
     A folder is visited once, so that links into itself end.
     """
-    found: list[Path] = []
+    listed: list[Path] = []
     seen = {folder.resolve(), *folder.resolve().parents}
     for base, folders, names in os.walk(folder, followlinks=True):
         reached = {Path(base, name).resolve(): name for name in sorted(folders, reverse=True)}
         folders[:] = [name for real, name in sorted(reached.items()) if real not in seen]
         seen.update(reached)
-        found += [file for name in names if (file := Path(base, name)).is_file()]
-    return sorted(found)
+        listed += [file for name in names if (file := Path(base, name)).is_file()]
+    return sorted(listed)
 
 
 def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
@@ -202,13 +202,13 @@ def parse_json(text: str | bytes, name: str, what: str = "JSON") -> Any:
         ValueError: it spells none, or one nested too deeply; the message begins with `name`.
     """
     try:
-        found = json.loads(text)
-        _check_depth(text, found)
+        value = json.loads(text)
+        _check_depth(text, value)
     except (ValueError, RecursionError) as error:  # UnicodeDecodeError is a ValueError
         got = _TOO_DEEP if isinstance(error, RecursionError) else str(error)
         got = got if text.strip() else "nothing"
         raise ValueError(f"{name}: expected {what} ({got}).") from error
-    return found
+    return value
 
 
 def _check_depth(text: str | bytes, value: Any) -> None:

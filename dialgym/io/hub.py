@@ -98,16 +98,13 @@ def _is_path(name: str) -> bool:
 
 def _repository(text: str, what: str) -> Repository:
     name, at, revision = text.partition("@")
-    if not _NAME.fullmatch(name) or ".." in name or (at and not _is_revision(revision)):
+    fits = _NAME.fullmatch(name) and (not at or _REVISION.fullmatch(revision))
+    if not fits or ".." in text:
         raise ValueError(
             f"{what}: expected {PREFIX}NAME or {PREFIX}NAME@REVISION, such as hf:openai/gpt2@main; "
             f"got {PREFIX + text!r}."
         )
     return Repository(name, revision or None)
-
-
-def _is_revision(text: str) -> bool:
-    return bool(_REVISION.fullmatch(text)) and ".." not in text
 
 
 _folders: dict[tuple[Repository, str, tuple[str, ...]], Path] = {}
@@ -133,9 +130,9 @@ def check_commits(before: Any, where: str) -> None:
             )
 
 
-def recall(found: Mapping[str, str]) -> None:
+def recall(others: Mapping[str, str]) -> None:
     """Add the `commits` of another process of the same work."""
-    _commits.update(found)
+    _commits.update(others)
 
 
 def fetch(repository: Repository, what: str, patterns: Sequence[str], kind: str = "model") -> Path:
@@ -197,32 +194,32 @@ def model_folder(source: str | os.PathLike[str], what: str, weights: bool = True
     Raises:
         SourceError, ValueError, ImportError: as of `locate` and `fetch`.
     """
-    place = locate(source, what)
-    if isinstance(place, Path):
-        return place
+    located = locate(source, what)
+    if isinstance(located, Path):
+        return located
     if not weights:
-        return fetch(place, what, TOKENIZER_FILES)
-    folder = fetch(place, what, MODEL_FILES)
+        return fetch(located, what, TOKENIZER_FILES)
+    folder = fetch(located, what, MODEL_FILES)
     if not any(folder.rglob("*.safetensors")):
-        folder = fetch(place, what, (*MODEL_FILES, *OLD_WEIGHTS))
+        folder = fetch(located, what, (*MODEL_FILES, *OLD_WEIGHTS))
     return folder
 
 
 def pinned(source: str | os.PathLike[str], folder: Path) -> str:
     """Name of a fetched `folder` that finds it again: its path, or the repository at its commit."""
-    place = locate(source, "a source")
-    return str(folder if isinstance(place, Path) else Repository(place.name, folder.name))
+    located = locate(source, "a source")
+    return str(folder if isinstance(located, Path) else Repository(located.name, folder.name))
 
 
-def pinned_names(value: Any, found: Mapping[str, str]) -> Any:
+def pinned_names(value: Any, commits_by_name: Mapping[str, str]) -> Any:
     """A value with its commit added to each text in it that is a name among those of `commits`."""
-    if isinstance(value, str) and value in found:
+    if isinstance(value, str) and value in commits_by_name:
         name = value.removeprefix(PREFIX).partition("@")[0]
-        return str(Repository(name, found[value]))
+        return str(Repository(name, commits_by_name[value]))
     if type(value) is dict:
-        return {key: pinned_names(part, found) for key, part in value.items()}
+        return {key: pinned_names(part, commits_by_name) for key, part in value.items()}
     if type(value) in (list, tuple):
-        return type(value)(pinned_names(part, found) for part in value)
+        return type(value)(pinned_names(part, commits_by_name) for part in value)
     return value
 
 
@@ -244,7 +241,7 @@ def pretrained(auto: str, folder: Path, **more: Any) -> Any:
     check_folder(folder)
     transformers = require("transformers", "agents", f"the model {str(folder)!r}")
     try:
-        found = getattr(transformers, auto).from_pretrained(
+        loaded = getattr(transformers, auto).from_pretrained(
             str(folder), trust_remote_code=False, local_files_only=True, **more
         )
     except (OSError, ValueError, ImportError):
@@ -252,9 +249,9 @@ def pretrained(auto: str, folder: Path, **more: Any) -> Any:
     except Exception as error:  # of its weights' format, of a config's fields: no common base
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         raise ValueError(f"{str(folder)!r} cannot be read by {auto} ({reason}).") from error
-    model = found[0] if isinstance(found, tuple) else found  # with what was noted of its loading
+    model = loaded[0] if isinstance(loaded, tuple) else loaded  # with what was noted of its loading
     check_finite(model, f"the model {str(folder)!r}", "Train it again, or give another one.")
-    return found
+    return loaded
 
 
 def publish(
@@ -288,12 +285,16 @@ def publish(
         raise ValueError(f"{what}: expected {PREFIX}NAME to publish to; got {target!r}.")
     if offline():
         raise SourceError(f"{what}: {' or '.join(OFFLINE)} forbids to ask the hub. Unset it.")
+    return _upload(folder, repository.name, kind, private, what)
+
+
+def _upload(folder: Path, name: str, kind: str, private: bool, what: str) -> str:
     hub = require("huggingface_hub", "data", what)
     try:
         api = hub.HfApi()
-        api.create_repo(repository.name, repo_type=kind, private=private, exist_ok=True)
+        api.create_repo(name, repo_type=kind, private=private, exist_ok=True)
         commit = api.upload_folder(
-            repo_id=repository.name,
+            repo_id=name,
             repo_type=kind,
             folder_path=str(folder),
             commit_message=f"Publish {what}",
@@ -301,10 +302,10 @@ def publish(
     except Exception as error:  # the library and its network layer have no common error
         reason = " ".join(str(error).split())[:300]
         raise SourceError(
-            f"{what}: {target!r} could not be written on the Hugging Face hub. Check the name, the "
-            f"token (HF_TOKEN, or huggingface-cli login) and the network ({reason})."
+            f"{what}: {PREFIX + name!r} could not be written on the Hugging Face hub. Check the "
+            f"name, the token (HF_TOKEN, or huggingface-cli login) and the network ({reason})."
         ) from error
-    return str(Repository(repository.name, commit.oid))
+    return str(Repository(name, commit.oid))
 
 
 def _put_into(folder: Path, target: Path, what: str) -> str:

@@ -33,20 +33,20 @@ class Form(NamedTuple):
 
 
 class Misfit(Exception):
-    """A value that is not of its type, and its place: fields and indices, innermost first."""
+    """A value that is not of its type, and the path to it: fields and indices, innermost first."""
 
     def __init__(self, what: str) -> None:
         super().__init__(what)
         self.what = what
-        self.places: list[str] = []
+        self.path: list[str] = []
 
-    def within(self, place: str) -> "Misfit":
+    def within(self, where: str) -> "Misfit":
         """The same, seen from one level further out."""
-        self.places.append(place)
+        self.path.append(where)
         return self
 
     def __str__(self) -> str:
-        return f"{''.join(reversed(self.places)).lstrip('.')}: {self.what}".removeprefix(": ")
+        return f"{''.join(reversed(self.path)).lstrip('.')}: {self.what}".removeprefix(": ")
 
 
 def unfit(expected: str, value: Any) -> Misfit:
@@ -155,8 +155,8 @@ def _write_generator(value: Any) -> Json:
     bits = value.bit_generator.state if type(value) is np.random.Generator else {}
     if bits.get("bit_generator") != "PCG64":
         raise unfit("a generator of PCG64, as Gymnasium makes them", value)
-    found = {**bits, **bits["state"]}
-    return {name: int(found[name]) for name in GENERATOR}
+    parts = {**bits, **bits["state"]}
+    return {name: int(parts[name]) for name in GENERATOR}
 
 
 def _read_generator(values: Json) -> np.random.Generator:

@@ -54,13 +54,13 @@ def read_rows(path: Path) -> Iterator[tuple[RowLocation, Row]]:
         yield from rows_of(part)
 
 
-def _tables(parts: Sequence[ArchiveMember], place: Path, expected: str) -> list[ArchiveMember]:
+def _tables(parts: Sequence[ArchiveMember], path: Path, expected: str) -> list[ArchiveMember]:
     """Select the files that are in one of `FORMATS`; a ValueError if none is."""
     tables = [part for part in parts if part.suffix in FORMATS]
     if not tables:
         got = ", ".join(part.name for part in parts[:5]) or "nothing"
         endings = ", ".join(FORMATS)
-        raise ValueError(f"data {str(place)!r}: expected {expected} ({endings}); got {got}.")
+        raise ValueError(f"data {str(path)!r}: expected {expected} ({endings}); got {got}.")
     return tables
 
 
@@ -71,16 +71,16 @@ def rows_of(part: ArchiveMember) -> Iterator[tuple[RowLocation, Row]]:
         ValueError: the file, or a row of it, cannot be read; the message says which.
     """
     readers = {".jsonl": _jsonl, ".json": _json, ".csv": _csv, ".tsv": _csv, ".parquet": _parquet}
-    for place, row in readers[part.suffix](part):
+    for location, row in readers[part.suffix](part):
         if not isinstance(row, Mapping):
-            raise ValueError(f"{place}: expected an object with names; got {str(row)[:60]!r}.")
-        yield place, row
+            raise ValueError(f"{location}: expected an object with names; got {str(row)[:60]!r}.")
+        yield location, row
 
 
 def _jsonl(part: ArchiveMember) -> Iterator[tuple[RowLocation, Any]]:
     for number, line in part.lines():
-        place = RowLocation(part.name, number, "line")
-        yield place, parse_json(line, str(place))
+        location = RowLocation(part.name, number, "line")
+        yield location, parse_json(line, str(location))
 
 
 def _json(part: ArchiveMember) -> Iterator[tuple[RowLocation, Any]]:
@@ -122,7 +122,7 @@ def _numbered(part: ArchiveMember, rows: Iterable[Any]) -> Iterator[tuple[RowLoc
 
 
 def all_rows(
-    place: Path, parts: Sequence[ArchiveMember], expected: str
+    path: Path, parts: Sequence[ArchiveMember], expected: str
 ) -> Iterator[tuple[RowLocation, str, Row]]:
     """Iterate over location, split and row of all data in the files `parts`.
 
@@ -132,8 +132,8 @@ def all_rows(
     Raises:
         ValueError: there is no file of rows, which `expected` describes; or one is broken.
     """
-    chosen, splits = parts_on_card(parts, str(place))
-    for part in _tables(chosen, place, expected):
+    chosen, splits = parts_on_card(parts, str(path))
+    for part in _tables(chosen, path, expected):
         said = splits.get(part.name) or part.split or "train"
         for where, row in rows_of(part):
             own = row.get("split") or row.get("data_split") or said
@@ -158,17 +158,17 @@ def locate(data: Any, what: str, built_in: bool = True, patterns: Sequence[str] 
         ValueError: there is no such file or folder, or nothing that could be fetched.
     """
     instead = ", or leave it out for the built-in data" if built_in else ""
-    place = find_source(data, f"data of {what}", instead)
-    if isinstance(place, Path):
-        return place
-    return fetch(place, f"data of {what}", patterns, "dataset")
+    located = find_source(data, f"data of {what}", instead)
+    if isinstance(located, Path):
+        return located
+    return fetch(located, f"data of {what}", patterns, "dataset")
 
 
-def fingerprint(place: Path) -> str:
+def fingerprint(path: Path) -> str:
     """Hash the path, times and sizes of the files of data, which differ between its states."""
-    files = files_in(place) if place.is_dir() else [place]
+    files = files_in(path) if path.is_dir() else [path]
     stats = [(str(file), (s := file.stat()).st_mtime_ns, s.st_size) for file in files]
-    return sha256(repr((str(place), stats)).encode()).hexdigest()[:24]
+    return sha256(repr((str(path), stats)).encode()).hexdigest()[:24]
 
 
 # Parquet
@@ -267,8 +267,8 @@ def _config(card: ArchiveMember, where: str) -> Mapping[str, Any]:
     if not end or not card.text().startswith(MARK):
         return {}
     content = parse_yaml(head, f"{where}, {CARD}")
-    found = content.get("configs") if isinstance(content, Mapping) else None
-    configs = [one for one in found or () if isinstance(one, Mapping)]
+    listed = content.get("configs") if isinstance(content, Mapping) else None
+    configs = [one for one in listed or () if isinstance(one, Mapping)]
     chosen = [one for one in configs if one.get("default") is True or len(configs) == 1]
     chosen += [one for one in configs if one.get("config_name") == "default"]
     if configs and not chosen:

@@ -78,12 +78,12 @@ def form_of(hint: Any) -> Form:
         Misfit: the type, or that of a field, has no form in JSON.
     """
     try:
-        found = _forms.get(hint)
+        form = _forms.get(hint)
     except TypeError:  # no key of a dict
         raise _formless(hint) from None
-    if found is None:
-        found = _forms[hint] = _new_form(hint)
-    return found
+    if form is None:
+        form = _forms[hint] = _new_form(hint)
+    return form
 
 
 def _new_form(hint: Any) -> Form:
@@ -173,22 +173,22 @@ def _made(kind: Any, values: list[Any]) -> Any:
 def _tuple(*hints: Any) -> Form:
     if len(hints) == 2 and hints[1] is Ellipsis:
         return _any_number(tuple, hints[0])
-    return _places(tuple, {f"[{place}]": form_of(hint) for place, hint in enumerate(hints)})
+    return _by_position(tuple, {f"[{index}]": form_of(hint) for index, hint in enumerate(hints)})
 
 
 def _named_tuple(cls: Any) -> Form:
     hints, parts = _hints(cls), dict[str, Form]()
     wanted = {f".{name}": hints.get(name, Any) for name in cls._fields}
-    return _fill_in(cls, _places(cls, parts), parts, wanted)
+    return _fill_in(cls, _by_position(cls, parts), parts, wanted)
 
 
-def _places(kind: Any, parts: Mapping[str, Form]) -> Form:
-    """Of a tuple with a form for each place."""
+def _by_position(kind: Any, parts: Mapping[str, Form]) -> Form:
+    """Of a tuple with a form for each position."""
 
     def through(values: Sequence[Any], side: int) -> list[Any]:
         if len(values) != len(parts):
             raise Misfit(f"expected {len(parts)} values, got {len(values)}")
-        return [_at(place, form[side], v) for (place, form), v in zip(parts.items(), values)]
+        return [_at(where, form[side], v) for (where, form), v in zip(parts.items(), values)]
 
     def write(values: Any) -> list[Json]:
         if type(values) is not kind:
@@ -198,11 +198,11 @@ def _places(kind: Any, parts: Mapping[str, Form]) -> Form:
     return Form(write, lambda values: tuple.__new__(kind, through(_as_list(values), 1)))
 
 
-def _at(place: str, work: Convert, value: Any) -> Any:
+def _at(where: str, work: Convert, value: Any) -> Any:
     try:
         return work(value)
     except Misfit as error:
-        raise error.within(place) from None
+        raise error.within(where) from None
 
 
 def _mapping(key: Any, value: Any) -> Form:
@@ -242,9 +242,9 @@ def _tagged(forms: Sequence[Form]) -> Form:
     """Of a value of the first form that takes it, which the JSON says."""
 
     def write(value: Any) -> Json:
-        for place, form in enumerate(forms):
+        for index, form in enumerate(forms):
             try:
-                return [place, form.write(value)]
+                return [index, form.write(value)]
             except Misfit as error:
                 last = error
         raise last

@@ -48,9 +48,9 @@ class Act(NamedTuple):
 
 
 NULL = Act("null")
-"""What was not understood."""
+"""The act of a text that was not understood."""
 Hypotheses = Sequence[tuple[Act, float]]
-"""What an act may have been, each with its probability; they sum to 1."""
+"""Readings of an act with their probabilities, which sum to 1."""
 
 
 def act(type: str, *items: tuple[str, str | None], **values: str) -> Act:
@@ -106,35 +106,35 @@ def parse_acts(text: str) -> tuple[Act, ...]:
         ValueError: the text is not made of acts alone.
     """
     acts: list[Act] = []
-    place, end = 0, len(text.rstrip())
-    while place < end:
-        found = _ONE.match(text, place)
-        if found is None:
+    start, end = 0, len(text.rstrip())
+    while start < end:
+        match = _ONE.match(text, start)
+        if match is None:
             raise ValueError(
                 'expected acts such as inform(food="thai") request(phone); '
-                f"got {text[place:].strip()!r} in {text!r}."
+                f"got {text[start:].strip()!r} in {text!r}."
             )
-        acts.append(parse_act(found[0]))
-        place = found.end()
+        acts.append(parse_act(match[0]))
+        start = match.end()
     return tuple(acts)
 
 
 def _items(text: str) -> tuple[SlotValue, ...] | None:
     items: list[SlotValue] = []
-    place = 0
+    start = 0
     if not text.strip():
         return ()
-    while place < len(text):
-        found = _ITEM.match(text, place)
-        if found is None or not (found[1] or found[2]):
+    while start < len(text):
+        match = _ITEM.match(text, start)
+        if match is None or not (match[1] or match[2]):
             return None
-        items.append(_item(found))
-        place = found.end()
+        items.append(_item(match))
+        start = match.end()
     return None if text.rstrip().endswith(",") else tuple(items)
 
 
-def _item(found: re.Match[str]) -> SlotValue:
-    slot, relation, quoted, plain = found.groups()
+def _item(match: re.Match[str]) -> SlotValue:
+    slot, relation, quoted, plain = match.groups()
     if relation is None:
         return SlotValue(slot)
     value = plain if quoted is None else _ESCAPED.sub(r"\1", quoted)

@@ -1,10 +1,10 @@
-"""Utterances, transcripts, and the character set that data from elsewhere is brought to."""
+"""Utterances, transcripts, their bounds, and the character set that other data is brought to."""
 
 import re
 import string
 import unicodedata
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, Protocol
 
 UNKNOWN = "\N{REPLACEMENT CHARACTER}"
 """Stands in a text for whatever is not text: a special token, a character outside the charset."""
@@ -63,3 +63,37 @@ def plain(text: str) -> str:
 def article(noun: str) -> str:
     """The indefinite article of a noun phrase, by how it is said: an audi, an 8 gb drive."""
     return "an" if _BEFORE_VOWEL.match(noun) else "a"
+
+
+class TextForm(Protocol):
+    """Form of a language's texts in token views: tokenizer and longest lengths."""
+
+    @property
+    def tokenizer(self) -> str:
+        """The tokenizer of token views."""
+        ...
+
+    @property
+    def charset(self) -> str:
+        """The characters of its texts."""
+        ...
+
+    @property
+    def longest(self) -> Mapping[str, int]:
+        """Characters of the longest meaningful text of each party."""
+        ...
+
+    @property
+    def ordinary(self) -> Mapping[str, int]:
+        """Characters of a text of each party that ordinary dialogues stay within."""
+        ...
+
+    @property
+    def words(self) -> Mapping[str, Mapping[str, int]] | None:
+        """Most words of a text, by hearer and speaker; None where words are not counted."""
+        ...
+
+    @property
+    def vocabulary(self) -> Sequence[str]:
+        """All its words, where there is an end to them."""
+        ...

@@ -66,10 +66,10 @@ class Abuse:
 
     def counts(self, text: str) -> dict[str, int]:
         """Count each of `KINDS` in the text."""
-        found = dict.fromkeys(KINDS, 0)
+        counts = dict.fromkeys(KINDS, 0)
         for kind, _ in self.find(text):
-            found[kind] += 1
-        return found
+            counts[kind] += 1
+        return counts
 
     def _undisguised(self, text: str) -> str:
         joined = _SPACED.sub(lambda match: self._joined(match.group()), text)

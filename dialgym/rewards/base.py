@@ -61,10 +61,12 @@ class Reward(ABC):
 
     def __getstate__(self) -> dict[str, Any]:
         """The settings alone: what a `cached_property` holds, such as a model, stays here."""
-        return {key: value for key, value in vars(self).items() if not self._is_loaded(key)}
-
-    def _is_loaded(self, name: str) -> bool:
-        return isinstance(getattr(type(self), name, None), cached_property)
+        kind = type(self)
+        return {
+            name: value
+            for name, value in vars(self).items()
+            if not isinstance(getattr(kind, name, None), cached_property)
+        }
 
 
 @dataclass(frozen=True)

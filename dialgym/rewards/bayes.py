@@ -76,8 +76,8 @@ class Judge(Reward):
         """Scores (k,) 0 or 1."""
         if not replies:
             return np.zeros(0)
-        found = self._trained.predict([reply.text for reply in replies])
-        hits = [label == self._wanted(reply) for label, reply in zip(found, replies, strict=True)]
+        labels = self._trained.predict([reply.text for reply in replies])
+        hits = [label == self._wanted(reply) for label, reply in zip(labels, replies, strict=True)]
         return without_degenerate(np.array(hits, np.float64), replies, 0.0)
 
     def _wanted(self, reply: Reply) -> Any:

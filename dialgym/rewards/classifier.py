@@ -69,7 +69,7 @@ def _joined(text: str, longest: int) -> list[str]:
 
 Blocks = tuple[tuple[Callable[[Reply], list[str]], float], ...]
 BLOCKS: Blocks = ((reply_words, 1.0), (reply_characters, 0.5), (context_words, 0.7))
-"""What a classifier reads of a reply, and how much it weighs."""
+"""Parts of a reply that a classifier reads, and their weights."""
 ABUSE_BLOCKS: Blocks = (*BLOCKS, (abuse_kinds, 1.0))
 """The same of one that reads abuse."""
 
@@ -211,11 +211,11 @@ def trained_classifier(examples: Sequence[Example], fit: Fit | None = None) -> T
 def digest(examples: Sequence[Example], fit: Fit) -> str:
     """Fingerprint of data and settings, a short hexadecimal name."""
     blocks = [(read.__name__, scale) for read, scale in fit.blocks]
-    found = hashlib.blake2b(repr((VERSION, blocks, COLUMNS, astuple(fit))).encode(), digest_size=16)
+    total = hashlib.blake2b(repr((VERSION, blocks, COLUMNS, astuple(fit))).encode(), digest_size=16)
     for reply, label in examples:
         for text in (reply.text, reply.context[-1] if reply.context else None, label):
-            found.update(b"\0" if text is None else b"\1" + text.encode("utf-8", "surrogatepass"))
-    return found.hexdigest()
+            total.update(b"\0" if text is None else b"\1" + text.encode("utf-8", "surrogatepass"))
+    return total.hexdigest()
 
 
 def _write(path: Path, classifier: TextClassifier) -> None:
@@ -224,9 +224,9 @@ def _write(path: Path, classifier: TextClassifier) -> None:
 
 
 def _read(path: Path) -> TextClassifier:
-    with np.load(path, allow_pickle=False) as kept:
-        classes = tuple(str(name) for name in kept["classes"])
-        return TextClassifier(classes, kept["weights"], kept["biases"])
+    with np.load(path, allow_pickle=False) as stored:
+        classes = tuple(str(name) for name in stored["classes"])
+        return TextClassifier(classes, stored["weights"], stored["biases"])
 
 
 def read_labelled(
@@ -256,7 +256,7 @@ def read_labelled(
     named = {str(own): str(level) for own, level in levels.items()}
     for level in named.values():
         one_of("level", level, classes, path)
-    return [_example(row, text, label, named, str(place)) for place, row in rows]
+    return [_example(row, text, label, named, str(location)) for location, row in rows]
 
 
 def _example(

@@ -24,7 +24,7 @@ Examples = Callable[[], Sequence[tuple[Reply, str]]]
 SLACK = 1e-6
 """By how much a score may pass its bounds."""
 CACHE = 4096
-"""How many scores of each reward are kept."""
+"""Scores of each reward that are kept, at most."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,8 @@ class WeightedReward:
             )
         if enforcing():
             self._hold_to_bounds(replies, scores)
-        found: list[float] = scores.tolist()
-        return found
+        plain: list[float] = scores.tolist()
+        return plain
 
     def _hold_to_bounds(self, replies: Sequence[Reply], scores: np.ndarray) -> None:
         """Raise a BrokenPromise where a score leaves what the reward declares."""
@@ -120,10 +120,10 @@ class Composite:
         """Which replies (k,) bool the guard takes for none."""
         if not self.guarded:
             return np.zeros(len(replies), bool)
-        found = self._degenerate.get_many(
+        degenerate = self._degenerate.get_many(
             keys, lambda new: [is_degenerate(replies[i]) for i in new]
         )
-        return np.array(found, bool)
+        return np.array(degenerate, bool)
 
 
 def _key(reply: Reply) -> Hashable:

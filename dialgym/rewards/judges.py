@@ -21,7 +21,7 @@ from dialgym.rewards.words import Hit, WeightedLexicon, read_lexicon, tokens_of
 ROW = 0.6
 """The share of words of the lexicon above which a text with `SHORTEST` of them is a row of them."""
 REACH = 3
-"""How many words back a negation or an intensifier is looked for."""
+"""Words back that a negation or an intensifier is looked for."""
 NEGATIONS = {
     "not", "no", "never", "nor", "neither", "none", "nobody", "nothing", "without", "cannot",
     "hardly", "barely", "dont", "cant", "wont", "didnt", "doesnt", "isnt", "wasnt",

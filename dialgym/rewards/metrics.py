@@ -92,8 +92,8 @@ class ReplyMetrics:
         for counts in _resampled(len(replies), resamples, rng):
             for name, table in tables.items():
                 drawn[name] += [self._value(name, row, len(replies)) for row in counts @ table]
-        found = {name: np.percentile(values, tails) for name, values in drawn.items()}
-        return {name: (float(low), float(high)) for name, (low, high) in found.items()}
+        bounds = {name: np.percentile(values, tails) for name, values in drawn.items()}
+        return {name: (float(low), float(high)) for name, (low, high) in bounds.items()}
 
     def _tables(self, replies: Sequence[Reply]) -> dict[str, np.ndarray]:
         """Terms summed over replies for each measure, (k, S) float64."""
@@ -109,8 +109,8 @@ class ReplyMetrics:
 
     def _counts(self, reply: Reply) -> list[int]:
         """BLEU's counts of a reply: its length, that of its reference, matches, n-grams."""
-        found = self._bleu.bleu.sentence_score(reply.text, list(references(reply, BLEU)))
-        return [found.sys_len, found.ref_len, *found.counts, *found.totals]
+        counted = self._bleu.bleu.sentence_score(reply.text, list(references(reply, BLEU)))
+        return [counted.sys_len, counted.ref_len, *counted.counts, *counted.totals]
 
     def _value(self, name: str, sums: np.ndarray, k: int) -> float:
         if name != BLEU:
@@ -119,8 +119,8 @@ class ReplyMetrics:
         order = self._bleu.order
         matches, totals = counts[2 : 2 + order], counts[2 + order :]
         options = {"smooth_method": self._bleu.smooth, "max_ngram_order": order}
-        found = self._bleu.bleu.compute_bleu(matches, totals, *counts[:2], **options)
-        return float(found.score) / 100
+        bleu = self._bleu.bleu.compute_bleu(matches, totals, *counts[:2], **options)
+        return float(bleu.score) / 100
 
 
 def metrics_of(

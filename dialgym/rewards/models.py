@@ -47,15 +47,15 @@ class ClassifierReward(Reward):
     def classifier(self) -> "SequenceClassifier":
         """The model, loaded."""
         assert self.model is not None
-        found = SequenceClassifier(
+        classifier = SequenceClassifier(
             self.model, self.name, self.device, self.batch_size, self.max_length
         )
-        self._check(found)
-        return found
+        self._check(classifier)
+        return classifier
 
-    def _check(self, found: "SequenceClassifier") -> None:
+    def _check(self, classifier: "SequenceClassifier") -> None:
         """Raise a ValueError where the outputs of the model are not what the reward needs."""
-        if len(found.labels) < 2 and not found.is_multi_label:
+        if len(classifier.labels) < 2 and not classifier.is_multi_label:
             raise ValueError(
                 f"reward {self.name!r} expects a model with an output for each of two labels or "
                 f"more; {self.model!r} has one. The reward 'learned' takes such a model."
@@ -93,8 +93,8 @@ class SequenceClassifier:
         order = sorted(range(len(rows)), key=lambda row: len(rows[row]["input_ids"]))
         logits = np.zeros((len(rows), self.model.config.num_labels))
         for start in range(0, len(order), self.batch_size):
-            places = order[start : start + self.batch_size]
-            logits[places] = self._forward([rows[place] for place in places])
+            indices = order[start : start + self.batch_size]
+            logits[indices] = self._forward([rows[index] for index in indices])
         return logits
 
     def probabilities(self, replies: Sequence[Reply], turns: int | None = None) -> np.ndarray:
@@ -130,8 +130,8 @@ class SequenceClassifier:
         torch = require("torch", "agents", "a model")
         batch = self.tokenizer.pad(rows, return_tensors="pt").to(self.model.device)
         with torch.inference_mode():
-            found = self.model(**batch).logits
-        return np.asarray(found.double().cpu().numpy())
+            logits = self.model(**batch).logits
+        return np.asarray(logits.double().cpu().numpy())
 
 
 def _load(path: str, name: str) -> tuple[Any, Any]:
@@ -217,11 +217,12 @@ class LearnedReward(ClassifierReward):
         scores = 1 / (1 + np.exp(-outputs)) if self.sigmoid else outputs
         return np.asarray(np.clip(scores, *self.bounds) if self.clip is not None else scores)
 
-    def _check(self, found: SequenceClassifier) -> None:
-        if len(found.labels) != 1:
+    def _check(self, classifier: SequenceClassifier) -> None:
+        if len(classifier.labels) != 1:
             raise ValueError(
                 f"reward 'learned' expects a model with one output; {self.model!r} has "
-                f"{len(found.labels)}: {', '.join(found.labels)}. Train one by num_labels=1."
+                f"{len(classifier.labels)}: {', '.join(classifier.labels)}. Train one by "
+                "num_labels=1."
             )
 
 

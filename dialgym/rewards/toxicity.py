@@ -18,7 +18,7 @@ from dialgym.rewards.models import ClassifierReward
 LEVELS = ("0", "1", "2")
 """Not toxic, mildly, severely: the labels of ILQL's task of comments, Snell et al. (2023)."""
 FIT = Fit(reads_abuse=True)
-"""How classifiers of toxicity are taught."""
+"""Settings by which classifiers of toxicity are taught."""
 SEVERE = 0.25
 """The probability from which on level 2 is the label: half of the F1 that can be had, which is the
 threshold that is best for F1, Lipton et al. (2014), Optimal Thresholding of Classifiers."""
@@ -103,11 +103,13 @@ class Toxicity(ClassifierReward):
         return trained_classifier(examples, FIT)
 
     def _by_model(self, replies: Sequence[Reply]) -> np.ndarray:
-        found, levels = self.classifier.probabilities(replies, turns=0), self._model_levels
+        probabilities, levels = self.classifier.probabilities(replies, turns=0), self._model_levels
         if not self.classifier.is_multi_label:
-            return _spread(found, levels)
+            return _spread(probabilities, levels)
         at_least = [  # of labels that may hold at once, the likeliest of those from a level on
-            found[:, [i for i, level in enumerate(levels) if level >= least]].max(1, initial=0.0)
+            probabilities[:, [i for i, level in enumerate(levels) if level >= least]].max(
+                1, initial=0.0
+            )
             for least in (1, 2)
         ]
         return np.stack([1 - at_least[0], at_least[0] - at_least[1], at_least[1]], 1)
@@ -126,9 +128,9 @@ class Toxicity(ClassifierReward):
         return [named[label.lower()] for label in labels]
 
 
-def levels_of(found: np.ndarray) -> np.ndarray:
+def levels_of(probabilities: np.ndarray) -> np.ndarray:
     """The levels (k,) int64 that probabilities (k, 3) stand for."""
-    return np.where(found[:, 0] >= 0.5, 0, np.where(found[:, 2] >= SEVERE, 2, 1))
+    return np.where(probabilities[:, 0] >= 0.5, 0, np.where(probabilities[:, 2] >= SEVERE, 2, 1))
 
 
 def ruled(replies: Sequence[Reply]) -> np.ndarray:
@@ -144,9 +146,9 @@ def worst_kind(text: str) -> str:
     return next((kind for kind in KINDS if counts[kind]), "none")
 
 
-def _spread(found: np.ndarray, levels: "Sequence[int] | map[int]") -> np.ndarray:
+def _spread(probabilities: np.ndarray, levels: "Sequence[int] | map[int]") -> np.ndarray:
     """Probabilities of classes (k, C) added up by the level of each."""
-    table = np.zeros((len(found), len(LEVELS)))
+    table = np.zeros((len(probabilities), len(LEVELS)))
     for column, level in enumerate(levels):
-        table[:, level] += found[:, column]
+        table[:, level] += probabilities[:, column]
     return table

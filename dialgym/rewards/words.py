@@ -53,16 +53,16 @@ class Treebank:
 
     def _sentence(self, sentence: str) -> list[str]:
         if not _PLAIN.fullmatch(sentence):
-            found: list[str] = self._cut(sentence)
-            return found
+            cut: list[str] = self._cut(sentence)
+            return cut
         *words, last = sentence.split()
         tokens = [token for word in words for token in self._word(word, False)]
         return tokens + self._word(last, True)
 
     def _cut_word(self, word: str, last: bool) -> list[str]:
         """The tokens of a word between others, or of the last."""
-        found: list[str] = self._cut(f"x {word}" if last else f"x {word} x")
-        return found[1:] if last else found[1:-1]
+        cut: list[str] = self._cut(f"x {word}" if last else f"x {word} x")
+        return cut[1:] if last else cut[1:-1]
 
 
 @dataclass(frozen=True)
@@ -88,21 +88,21 @@ class WeightedLexicon:
 
     def find(self, tokens: Sequence[str]) -> Iterator[Hit]:
         """The entries in the text from left to right, longest first, none within another."""
-        place = 0
-        while place < len(tokens):
-            hit = self._at(tokens, place)
+        start = 0
+        while start < len(tokens):
+            hit = self._at(tokens, start)
             if hit:
                 yield hit
-            place = hit.end if hit else place + 1
+            start = hit.end if hit else start + 1
 
-    def _at(self, tokens: Sequence[str], place: int) -> Hit | None:
-        for length in range(min(LONGEST, len(tokens) - place), 1, -1):
-            phrase = "_".join(tokens[place : place + length])
+    def _at(self, tokens: Sequence[str], start: int) -> Hit | None:
+        for length in range(min(LONGEST, len(tokens) - start), 1, -1):
+            phrase = "_".join(tokens[start : start + length])
             if phrase in self.values:
-                return Hit(self.values[phrase], place, place + length)
-        for form in base_forms(tokens[place]):
+                return Hit(self.values[phrase], start, start + length)
+        for form in base_forms(tokens[start]):
             if form in self.values:
-                return Hit(self.values[form], place, place + 1)
+                return Hit(self.values[form], start, start + 1)
         return None
 
 

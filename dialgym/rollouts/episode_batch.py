@@ -84,10 +84,10 @@ class Decisions(NamedTuple):
     masks: np.ndarray
 
 
-def metric_columns(found: Sequence[Mapping[str, float]]) -> dict[str, np.ndarray]:
+def metric_columns(rows: Sequence[Mapping[str, float]]) -> dict[str, np.ndarray]:
     """Metrics of k dialogues that are over, as (k,) float64 by name."""
-    names = found[0] if found else ()
-    return {name: np.array([each[name] for each in found], np.float64) for name in names}
+    names = rows[0] if rows else ()
+    return {name: np.array([each[name] for each in rows], np.float64) for name in names}
 
 
 @dataclass

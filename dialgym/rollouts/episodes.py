@@ -69,12 +69,12 @@ def seed_policy(policy: Any, seed: int) -> None:
 
 @contextmanager
 def _space_put_back(space: Any) -> Iterator[None]:
-    kept = deepcopy(getattr(space, "_np_random", None))
+    before = deepcopy(getattr(space, "_np_random", None))
     try:
         yield
     finally:
         if space is not None and hasattr(space, "_np_random"):
-            space._np_random = kept
+            space._np_random = before
 
 
 @contextmanager

@@ -68,22 +68,22 @@ def open_where_trained(
             f"`dialgym evaluate {policy} Wordle-20-v0`."
         )
     opened = open_policy(policy, trust=trust)
-    place = training_place(opened)
-    if place is None:
+    home = training_place(opened)
+    if home is None:
         raise ValueError(
             f"{policy_name(policy)} does not say where it was trained. Name the environment, as in "
             "`dialgym evaluate POLICY Wordle-20-v0`."
         )
     where = f"{policy_name(policy)}, trained_in"
     if not trust:
-        check_id(place["id"], where)
-    check_names(place["settings"], where, trust)
-    if place["left_out"]:
+        check_id(home["id"], where)
+    check_names(home["settings"], where, trust)
+    if home["left_out"]:
         raise ValueError(
-            f"{where}: it was trained with {', '.join(place['left_out'])} given as objects, which "
+            f"{where}: it was trained with {', '.join(home['left_out'])} given as objects, which "
             "a file does not hold. Name the environment, and give them again."
         )
-    return opened, entry_of(place["id"]), dict(place["settings"])
+    return opened, entry_of(home["id"]), dict(home["settings"])
 
 
 class Player:

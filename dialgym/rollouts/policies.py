@@ -181,18 +181,18 @@ def _import(path: str, trust: bool) -> Any:
     """Import the object of ``module:object``, or make one of ``module:Class``."""
     if not trust:
         raise distrusted(path, "policy")
-    found = find_object(path, "policy")
-    if not isinstance(found, type):
-        return found
+    imported = find_object(path, "policy")
+    if not isinstance(imported, type):
+        return imported
     try:
-        signature(found).bind()
+        signature(imported).bind()
     except TypeError as error:
         raise ValueError(
             f"policy {path!r}: expected a class that needs no arguments, or an object; got one "
             f"that does ({error}). Make an object of it in its module, and give that "
             "(module:object)."
         ) from error
-    return found()
+    return imported()
 
 
 def find_language_model(path: str | PathLike[str]) -> str | None:
@@ -239,13 +239,13 @@ def checkpoint_reader(file: Path | str) -> Callable[..., Any]:
     Raises:
         ImportError: none is installed, or it cannot be imported.
     """
-    for found in entry_points(group=READERS):
+    for reader in entry_points(group=READERS):
         try:
-            read: Callable[..., Any] = found.load()
+            read: Callable[..., Any] = reader.load()
         except (ImportError, AttributeError) as error:
             advice = namesake() or 'Install it with: pip install "dialgym[agents]".'
             raise ImportError(
-                f"the checkpoint {str(file)!r} is read by {found.value}, which cannot be imported "
+                f"the checkpoint {str(file)!r} is read by {reader.value}, which cannot be imported "
                 f"({error}). {advice}"
             ) from error
         return read
@@ -266,8 +266,8 @@ def check_fit(policy: Any, env: Any) -> None:
     seen = getattr(space, "shape", None)
     said = getattr(getattr(policy, "action_space", None), "n", None)
     window, size = env.single_observation_space.shape, env.single_action_space.n
-    place = training_place(policy) or {}
-    trained = f" It was trained in {describe_place(place)}." if place else ""
+    trained_in = training_place(policy) or {}
+    trained = f" It was trained in {describe_place(trained_in)}." if trained_in else ""
     if seen not in (None, window) or said not in (None, size):
         raise IncompatiblePolicyError(
             f"{type(policy).__name__} sees {seen} and says one of {said} tokens; {env.spec.id} "
@@ -282,7 +282,7 @@ def check_fit(policy: Any, env: Any) -> None:
             "with the same tokenizer and files."
         )
     acts = list(env.acts.names) if hasattr(env, "acts") else []
-    strange = [(a, b) for a, b in zip(place.get("acts", acts), acts) if a != b]
+    strange = [(a, b) for a, b in zip(trained_in.get("acts", acts), acts) if a != b]
     if strange:
         learned, here = strange[0]
         raise IncompatiblePolicyError(
@@ -318,11 +318,11 @@ def observation_adapter(policy: Any) -> Callable[[Any], Any]:
 def training_place(policy: Any) -> Mapping[str, Any] | None:
     """Place of a policy's training, as of `dialgym.views.env_spec.made_from`; None if unknown."""
     live = policy.get_env() if hasattr(policy, "get_env") else None
-    found: Mapping[str, Any] | None = made_from(live) or getattr(policy, "trained_in", None)
-    return found
+    trained_in: Mapping[str, Any] | None = made_from(live) or getattr(policy, "trained_in", None)
+    return trained_in
 
 
-def describe_place(place: Mapping[str, Any]) -> str:
+def describe_place(trained_in: Mapping[str, Any]) -> str:
     """``dialgym/Wordle-20-v0 with words=7``."""
-    settings = ", ".join(f"{key}={value}" for key, value in place["settings"].items())
-    return f"{place['id']} with {settings}" if settings else str(place["id"])
+    settings = ", ".join(f"{key}={value}" for key, value in trained_in["settings"].items())
+    return f"{trained_in['id']} with {settings}" if settings else str(trained_in["id"])

@@ -294,7 +294,7 @@ class _EnvWave:
 
     def played(self) -> EpisodeBatch:
         k = len(self.jobs)
-        kept = [np.stack(column) for column in zip(*self.kept)] if self.record else []
+        columns = [np.stack(column) for column in zip(*self.kept)] if self.record else []
         return EpisodeBatch(
             self.seeds,
             [episode for _, episode in self.jobs],
@@ -303,8 +303,8 @@ class _EnvWave:
             self.success[:k],
             self.terminated[:k],
             self.truncated[:k],
-            turns=self._turns(*kept[:3]) if kept else None,
-            decisions=self._decisions(kept[0], *kept[3:]) if kept and self.acts else None,
+            turns=self._turns(*columns[:3]) if columns else None,
+            decisions=self._decisions(columns[0], *columns[3:]) if columns and self.acts else None,
             metrics={name: values[:k] for name, values in self.metrics.items()},
         )
 
@@ -327,29 +327,29 @@ class _EnvWave:
         # its transcripts are made when asked for, which costs more than playing; what its learner
         # did not say itself, it was told at the beginning
         lines, first, me = self.last[row][0], self.positions[row][0], self.own.learner
-        found = [i for i in range(first, len(lines)) if lines[i].speaker == me]
-        if len(found) != count:
+        positions = [i for i in range(first, len(lines)) if lines[i].speaker == me]
+        if len(positions) != count:
             raise RuntimeError(
-                f"{self.own.task.name}: in its vectorised form the transcript has {len(found)} "
+                f"{self.own.task.name}: in its vectorised form the transcript has {len(positions)} "
                 f"utterances of the {me}, which made {count}."
             )
-        return found
+        return positions
 
     def _decisions(
         self, actions: np.ndarray, observations: np.ndarray, masks: np.ndarray
     ) -> list[Decisions]:
         dtype = np.int64 if actions.ndim == 2 else np.int8
-        found = []
+        decisions = []
         for row, steps in enumerate(self.steps[: len(self.jobs)].tolist()):
             _, seen, mask = self.last[row]
-            found.append(
+            decisions.append(
                 Decisions(
                     np.concatenate([observations[:steps, row], seen[None]]),
                     actions[:steps, row].astype(dtype),
                     np.concatenate([masks[:steps, row], mask[None]]),
                 )
             )
-        return found
+        return decisions
 
 
 def keep_observation(before: Any, now: Any, alive: np.ndarray) -> Any:

@@ -23,8 +23,8 @@ class HumanSpeaker:
     Args:
         hints: who is asked what it would say, and shown before each utterance; None for nobody.
         ask: reads a line, given a prompt; None for the terminal.
-        heed: called with a line that begins with a slash, the task and the state, in the place of
-            saying it; None where such a line is an utterance.
+        handle_command: called with a line that begins with a slash, the task and the state, in the
+            place of saying it; None where such a line is an utterance.
         begin: called once, before anything is shown.
     """
 
@@ -32,13 +32,13 @@ class HumanSpeaker:
         self,
         hints: Speaker | None = None,
         ask: Callable[[str], str] | None = None,
-        heed: Callable[[str, Any, Any], None] | None = None,
+        handle_command: Callable[[str, Any, Any], None] | None = None,
         begin: Callable[[], None] | None = None,
     ) -> None:
         from rich.console import Console
 
         self.console = Console(highlight=False)
-        self.hints, self.heed, self.begin = hints, heed, begin
+        self.hints, self.handle_command, self.begin = hints, handle_command, begin
         self.history: list[str] = []
         self._ask = ask or self.console.input
         self._rng = np.random.default_rng(0)  # the hints'; the dialogue's own stays untouched
@@ -70,8 +70,8 @@ class HumanSpeaker:
         refused = None
         while True:
             line = self._ask(self._prompt(task, party))
-            if self.heed is not None and line.lstrip().startswith("/"):
-                self.heed(line.strip(), task, state)
+            if self.handle_command is not None and line.lstrip().startswith("/"):
+                self.handle_command(line.strip(), task, state)
                 continue
             text = self._normal(task, line)
             if text == refused or allows(constraint, text):

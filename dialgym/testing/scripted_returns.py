@@ -117,12 +117,13 @@ def start_remark(task: Task, episodes: int = 50, seed: int = 0) -> str | None:
     """
     jobs = [(seed, episode) for episode in range(episodes)]
     player = Player(task, RandomText(), num_envs=min(episodes, 8))
-    found = np.concatenate([played.returns for played in player.play(jobs)])
-    if len({*found.round(9).tolist()}) > 1:
+    earned = np.concatenate([played.returns for played in player.play(jobs)])
+    if len({*earned.round(9).tolist()}) > 1:
         return None
     party = task.parties[0]
     same = (
-        f"{episodes} dialogues in which the {party} said anything at random all earned {found[0]:g}"
+        f"{episodes} dialogues in which the {party} said anything at random all earned "
+        f"{earned[0]:g}"
     )
     if isinstance(task.static_constraint(party), AnyText):
         return (

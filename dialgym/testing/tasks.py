@@ -6,6 +6,7 @@ import pickle
 from collections import Counter
 from collections.abc import Sequence
 from copy import deepcopy
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,8 @@ from dialgym.debug import enforced
 from dialgym.io.typed_json import from_json, to_json
 from dialgym.language import Utterance
 from dialgym.language.text import UNKNOWN
-from dialgym.tasks import Outcome, Task
+from dialgym.tasks import Hidden, Outcome, Task
 from dialgym.testing.act_checks import check_acts
-from dialgym.testing.observed import check_observed
 from dialgym.testing.scripts import random_utterance, require
 from dialgym.views.saved import state_type
 
@@ -112,22 +112,22 @@ class _Episode:
         )
 
     def _check_features(self, party: str) -> None:
-        form, found = self.task.facts.features.get(party), self.task.features(self.state, party)
+        form, features = self.task.facts.features.get(party), self.task.features(self.state, party)
         again = self.task.features(self.state, party)
         self._require(
-            (form is None) == (found is None),
-            f"features of {party}: expected {form} by facts.features; got {found!r}",
+            (form is None) == (features is None),
+            f"features of {party}: expected {form} by facts.features; got {features!r}",
         )
-        if form is None or found is None or again is None:
+        if form is None or features is None or again is None:
             return
-        right = found.shape == form.shape and found.dtype == form.dtype
+        right = features.shape == form.shape and features.dtype == form.dtype
         self._require(
-            right and (form.low <= found).all() and (found <= form.high).all(),
-            f"features of {party}: expected {form}; got {found.dtype} {found.shape} from "
-            f"{found.min()} to {found.max()}",
+            right and (form.low <= features).all() and (features <= form.high).all(),
+            f"features of {party}: expected {form}; got {features.dtype} {features.shape} from "
+            f"{features.min()} to {features.max()}",
         )
         self._require(
-            not np.shares_memory(found, again),
+            not np.shares_memory(features, again),
             f"features of {party}: two calls gave one array; give a copy",
         )
 
@@ -221,11 +221,11 @@ class _Episode:
             self.turns[system] <= facts.turn_limit,
             f"{self.turns[system]} utterances of {system}; facts.turn_limit is {facts.turn_limit}",
         )
-        for party, gained in self.returns.items():
+        for party, earned in self.returns.items():
             low, high = facts.returns[party]
             self._require(
-                low <= gained <= high,
-                f"return {gained} of {party}; facts.returns allows {low} to {high}",
+                low <= earned <= high,
+                f"return {earned} of {party}; facts.returns allows {low} to {high}",
             )
         self._require(outcome.success is not None, "the last outcome leaves success None")
         metrics = self.task.metrics(self.state)
@@ -239,6 +239,56 @@ class _Episode:
 
     def _fail(self, message: str) -> None:
         self._require(False, message)
+
+
+def check_observed(task: Task, state: Any, party: str, seed: int) -> None:
+    """Hold `task.observed(state, party)` to its contract in one state of a dialogue.
+
+    Raises:
+        AssertionError: it tells the party less than its views do, or hides nothing of what
+            `facts.hidden` names; or it is no copy.
+    """
+    where = f"observed() of {party} (seed {seed})"
+    before = pickle.dumps(state)
+    seen = task.observed(state, party)
+    told, known = list(task.transcript(seen, party)), list(task.transcript(state, party))
+    require(told == known, task, f"{where}: its transcript is {told}; expected {known}")
+    if party == task.speaker(state):
+        task.constraint(seen, party)
+        _check_acts(task, state, seen, party, where)
+    named = task.facts.hidden.get(party, ())
+    require(
+        not named or hides(seen),
+        task,
+        f"{where} hides nothing, and facts.hidden names {named}. Name the attributes of the state "
+        "in Task.hidden_fields, or hide them in observed().",
+    )
+    require(pickle.dumps(state) == before, task, f"{where}: making or reading it changed the state")
+
+
+def _check_acts(task: Task, state: Any, seen: Any, party: str, where: str) -> None:
+    """The party's observation and mask are those of the state."""
+    acts = task.acts.get(party)
+    if acts is not None:
+        same = np.array_equal(acts.observe(seen), acts.observe(state))
+        require(same, task, f"{where}: observe() of it gives something else")
+        same = np.array_equal(acts.mask(seen), acts.mask(state))
+        require(same, task, f"{where}: mask() of it gives something else")
+
+
+def hides(value: Any, depth: int = 3) -> bool:
+    """Return True if anything in a state is hidden, or in its parts down to a depth."""
+    if isinstance(value, Hidden):
+        return True
+    return depth > 0 and any(hides(part, depth - 1) for part in _parts(value))
+
+
+def _parts(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return list(value.values())
+    if is_dataclass(value):
+        return [getattr(value, field.name) for field in fields(value)]
+    return list(getattr(value, "__dict__", {}).values())
 
 
 def _check_options(task: Task) -> None:

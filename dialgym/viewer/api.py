@@ -24,7 +24,7 @@ from dialgym.views.speakers import other_party
 
 MOST_EPISODES = 200
 MOST_HELD = 64  # dialogues under way, and comparisons, that are remembered
-Talk = Callable[[str, list[str]], str]
+ChatReply = Callable[[str, list[str]], str]
 Values = Callable[[Dataset], dict[int, dict[str, float]]]
 
 
@@ -36,7 +36,7 @@ class Viewer:
         inputs: runs, data sets and results.
         ratings: of replies.
         settings: of environments that are played in the browser.
-        talk: a language model's reply to a text and the utterances before; None without a model.
+        chat_reply: a language model's reply to a text and the utterances before; None without one.
         games: folder for dialogues of people as a data set; None to keep none.
         values: a model's value estimates of turns in a dataset of one dialogue, by index.
     """
@@ -44,7 +44,7 @@ class Viewer:
     inputs: ViewerInputs
     ratings: Ratings
     settings: Mapping[str, Any] = field(default_factory=dict)
-    talk: Talk | None = None
+    chat_reply: ChatReply | None = None
     values: Values | None = None
     games: Path | None = None
 
@@ -61,7 +61,7 @@ class Viewer:
             "sources": [source.about() for source in [*self.inputs.sources.values()]],
             "envs": _choices(),
             "ratings": self.ratings.counts(),
-            "chat": self.talk is not None,
+            "chat": self.chat_reply is not None,
             "settings": {key: str(value) for key, value in self.settings.items()},
         }
 
@@ -78,18 +78,18 @@ class Viewer:
         """A replayed dialogue; see `replayed`. With `values`, those of the model."""
         listing, row = self._listing(query), query.whole("row")
         one = listing.one(row)
-        found = replayed(one)
-        return found if self.values is None else self._valued(found, one)
+        replay = replayed(one)
+        return replay if self.values is None else self._valued(replay, one)
 
     def run(self, query: Query) -> dict[str, Any]:
         """A training run as it stands."""
-        found: RunFolder = self.inputs.find(query.whole("source"), RUN)
-        return found.shown()
+        run: RunFolder = self.inputs.find(query.whole("source"), RUN)
+        return run.shown()
 
     def samples(self, query: Query) -> dict[str, Any]:
         """The sample dialogues of a run at some timesteps."""
-        found: RunFolder = self.inputs.find(query.whole("source"), RUN)
-        return {"dialogues": found.dialogues(query.whole("timesteps"))}
+        run: RunFolder = self.inputs.find(query.whole("source"), RUN)
+        return {"dialogues": run.dialogues(query.whole("timesteps"))}
 
     def results(self, query: Query) -> dict[str, Any]:
         """Scores of policies, with the return of each episode."""
@@ -117,10 +117,10 @@ class Viewer:
     def pair(self, query: Query) -> dict[str, Any]:
         """Two dialogues of one seed, with the scores that their replies were given."""
         made, number = self._comparison(query), query.whole("pair")
-        found = made.dialogues(number)
-        for dialogue, side in zip(found["dialogues"], made.sides):
+        pair = made.dialogues(number)
+        for dialogue, side in zip(pair["dialogues"], made.sides):
             dialogue["scores"] = self.rater.scores(side.listing, dialogue["row"])
-        return found
+        return pair
 
     # Ratings
 
@@ -149,9 +149,9 @@ class Viewer:
 
     def about(self, query: Query) -> dict[str, Any]:
         """An environment, before a dialogue begins."""
-        found = described(query.entry("env"))
+        facts = described(query.entry("env"))
         runs = [name for name, run in self.inputs.runs().items() if run.plays()]
-        return {**found, "runs": runs}
+        return {**facts, "runs": runs}
 
     def begin(self, query: Query) -> dict[str, Any]:
         """Begin a dialogue."""
@@ -179,8 +179,8 @@ class Viewer:
         else:
             refused = session.say(query.text("text", ""), query.flag("sure"))
         if session.game.over and self.games is not None:
-            kept = str(keep_game(session, self.games, query.text("game")))
-            return {"refused": refused, "kept": kept, **session.shown()}
+            file = str(keep_game(session, self.games, query.text("game")))
+            return {"refused": refused, "kept": file, **session.shown()}
         return {"refused": refused, **session.shown()}
 
     def undo(self, query: Query) -> dict[str, Any]:
@@ -199,35 +199,35 @@ class Viewer:
 
     def chat(self, query: Query) -> dict[str, Any]:
         """Reply of the language model."""
-        if self.talk is None:
+        if self.chat_reply is None:
             raise NotHereError("there is no language model; give one with --model.")
-        return {"reply": self.talk(query.text("text"), query.texts("history"))}
+        return {"reply": self.chat_reply(query.text("text"), query.texts("history"))}
 
-    def _valued(self, found: dict[str, Any], one: Dataset) -> dict[str, Any]:
+    def _valued(self, replay: dict[str, Any], one: Dataset) -> dict[str, Any]:
         """A dialogue with the model's value estimates of its turns, if the model has them."""
         assert self.values is not None
         try:
-            for place, value in self.values(one).items():
-                found["turns"].setdefault(place, {}).update(value)
+            for turn, value in self.values(one).items():
+                replay["turns"].setdefault(turn, {}).update(value)
         except (ValueError, RuntimeError) as error:  # another environment than the model's
-            found["note"] = str(error)
-        return found
+            replay["note"] = str(error)
+        return replay
 
     def _listing(self, query: Query) -> Listing:
-        found: Listing = self.inputs.find(query.whole("source"), DIALOGUES)
-        return found
+        listing: Listing = self.inputs.find(query.whole("source"), DIALOGUES)
+        return listing
 
     def _comparison(self, query: Query) -> Comparison:
-        found = self._comparisons.get(query.text("comparison"))
-        if found is None:
+        comparison = self._comparisons.get(query.text("comparison"))
+        if comparison is None:
             raise NotHereError("this comparison is no longer there; make it again.")
-        return found
+        return comparison
 
     def _session(self, query: Query) -> ChatSession:
-        found = self._sessions.get(query.text("game"))
-        if found is None:
+        session = self._sessions.get(query.text("game"))
+        if session is None:
             raise NotHereError("this dialogue is no longer there; begin another one.")
-        return found
+        return session
 
     def _side(self, side: Query, whole: Query) -> Side:
         if "source" in side:
@@ -289,7 +289,7 @@ def open_viewer(
     ratings: Path,
     settings: Mapping[str, Any] | None = None,
     trust: bool = False,
-    talk: Talk | None = None,
+    chat_reply: ChatReply | None = None,
     values: Values | None = None,
     games: Path | None = None,
 ) -> Viewer:
@@ -298,4 +298,6 @@ def open_viewer(
     Raises:
         FileNotFoundError, ValueError: there is nothing at a path, or nothing that can be shown.
     """
-    return Viewer(ViewerInputs(paths, trust), Ratings(ratings), settings or {}, talk, values, games)
+    return Viewer(
+        ViewerInputs(paths, trust), Ratings(ratings), settings or {}, chat_reply, values, games
+    )

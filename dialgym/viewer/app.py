@@ -101,12 +101,12 @@ def make_app(viewer: Viewer, guard: Guard) -> "FastAPI":
 def static_files() -> dict[str, tuple[str, bytes]]:
     """Kind and content of each file of the page, by name."""
     folder = files("dialgym.viewer") / "static"
-    found = {}
+    contents = {}
     for file in folder.iterdir():
         suffix = f".{file.name.rpartition('.')[2]}"
         if suffix in KINDS:
-            found[file.name] = (KINDS[suffix], file.read_bytes())
-    return found
+            contents[file.name] = (KINDS[suffix], file.read_bytes())
+    return contents
 
 
 def _handler(route: Route, guard: Guard, players: ThreadPoolExecutor) -> Any:
@@ -118,8 +118,8 @@ def _handler(route: Route, guard: Guard, players: ThreadPoolExecutor) -> Any:
             _check(guard, request)
             query = Query(await _query_of(request))
             loop = asyncio.get_running_loop()
-            found = await loop.run_in_executor(pool, partial(route.call, query))
-            return json_answer(200, finite(found), HEADERS)
+            answer = await loop.run_in_executor(pool, partial(route.call, query))
+            return json_answer(200, finite(answer), HEADERS)
         except Refused as error:
             return json_answer(error.status, {"detail": error.detail}, HEADERS)
         except NotHereError as error:

@@ -168,16 +168,16 @@ class ChatSession:
     def _turns(self) -> list[dict[str, Any]]:
         game, task = self.game, self.task
         lines = task.transcript(game.dialogue.state, self.choice.party)
-        own = {place: number for number, place in enumerate(game.positions)}
-        found = []
-        for place, line in enumerate(lines):
-            number = own.get(place)
+        own = {position: number for number, position in enumerate(game.positions)}
+        turns = []
+        for position, line in enumerate(lines):
+            number = own.get(position)
             if number is None:
-                found.append(turn(task, line, False))
+                turns.append(turn(task, line, False))
                 continue
             parts = self.parts[number]
-            found.append(turn(task, line, True, game.rewards[number], components=parts))
-        return found
+            turns.append(turn(task, line, True, game.rewards[number], components=parts))
+        return turns
 
     def _hidden(self) -> list[dict[str, Any]]:
         """Facts that the other party alone knew."""
@@ -193,19 +193,19 @@ class ChatSession:
         """Utterances that are possible now, if they can be listed."""
         state, party = self.game.dialogue.state, self.choice.party
         constraint = self.task.constraint(state, party)
-        found: dict[str, Any] = {"longest": self.task.facts.longest[party]}
+        choices: dict[str, Any] = {"longest": self.task.facts.longest[party]}
         if isinstance(constraint, WordTrie) and len(constraint.words) <= MOST_WORDS:
-            found["words"] = list(constraint.words)
+            choices["words"] = list(constraint.words)
         if isinstance(constraint, Letters):
-            found["letters"] = constraint.length
+            choices["letters"] = constraint.length
         acts = self.task.acts.get(party)
         if acts is not None and not acts.multiple:
             allowed = acts.mask(state).tolist()
-            found["acts"] = [
+            choices["acts"] = [
                 {"number": i, "name": name, "allowed": allowed[i]}
                 for i, name in enumerate(acts.names)
             ]
-        return found
+        return choices
 
     def _expert_against(self, task: Task) -> str | None:
         """The expert for the system, where a person plays the user and there is one."""
@@ -263,13 +263,13 @@ def read_options(text: str) -> dict[str, Any]:
     Raises:
         ValueError: a part has no ``=``, or its value is no YAML.
     """
-    found = {}
+    options = {}
     for part in filter(None, map(str.strip, text.split(";"))):
         name, equals, value = part.partition("=")
         if not equals:
             raise ValueError(f"options: expected NAME=VALUE, such as word=crane; got {part!r}.")
-        found[name.strip()] = parse_yaml(value, "options")
-    return found
+        options[name.strip()] = parse_yaml(value, "options")
+    return options
 
 
 def keep_game(session: ChatSession, folder: Path, name: str) -> Path:

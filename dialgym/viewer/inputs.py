@@ -43,8 +43,8 @@ class ViewerInput:
 
     def about(self) -> dict[str, Any]:
         """Entry of the page's list."""
-        found = {"number": self.number, "kind": self.kind, "name": self.name, "path": self.path}
-        return found | (self.content.about() if self.kind != SCORES else _about(self.content))
+        facts = {"number": self.number, "kind": self.kind, "name": self.name, "path": self.path}
+        return facts | (self.content.about() if self.kind != SCORES else _about(self.content))
 
 
 class ViewerInputs:
@@ -101,24 +101,25 @@ class ViewerInputs:
         if path.startswith(PREFIX):
             yield DIALOGUES, path, path, self._dialogues(path)
             return
-        place = Path(path).expanduser()
-        _check_exists(place)
-        found = list(self._parts(place))
-        if not found:
+        location = Path(path).expanduser()
+        _check_exists(location)
+        parts = list(self._parts(location))
+        if not parts:
             raise ValueError(
                 f"view: expected the folder of a run ({CHECKPOINT}, {CURVES[0]}), a language "
                 f"model ({CONFIGS[0]}), a data set "
                 f"(*.parquet), or results ({RESULTS}, or what `evaluate --json` writes) at "
-                f"{str(place)!r}; there is none of them. Check the path."
+                f"{str(location)!r}; there is none of them. Check the path."
             )
-        for kind, file in found:
+        for kind, file in parts:
             name = file.name or file.resolve().name
             if kind == RUN:
                 yield RUN, name, str(file), RunFolder(file)
             elif kind == DIALOGUES:
                 yield DIALOGUES, name, str(file), self._dialogues(file)
             else:
-                yield SCORES, _name_of_results(file), str(file), _results(file)
+                title = file.resolve().parent.name if file.name == RESULTS else file.stem
+                yield SCORES, title, str(file), _results(file)
 
     def _dialogues(self, path: Any) -> Listing:
         return Listing(load_dataset(path, trust=self.trust))
@@ -149,15 +150,15 @@ def newest_runs(folder: Path = Path("runs"), most: int = 20) -> list[str]:
     return [str(run) for run in runs[:most]]
 
 
-def _check_exists(place: Path) -> None:
-    if place.exists():
-        if not place.is_dir():
-            check_regular(place)
+def _check_exists(location: Path) -> None:
+    if location.exists():
+        if not location.is_dir():
+            check_regular(location)
         return
-    near = [p.name for p in place.parent.iterdir()] if place.parent.is_dir() else []
+    near = [p.name for p in location.parent.iterdir()] if location.parent.is_dir() else []
     raise FileNotFoundError(
-        f"view: expected a run, a data set or results at {str(place)!r}; there is nothing."
-        f"{did_you_mean(place.name, near)} Check the path."
+        f"view: expected a run, a data set or results at {str(location)!r}; there is nothing."
+        f"{did_you_mean(location.name, near)} Check the path."
     )
 
 
@@ -168,10 +169,6 @@ def _file(path: Path) -> Iterator[tuple[str, Path]]:
         yield SCORES, path
     elif path.name in RUN_FILES:
         yield RUN, path.parent
-
-
-def _name_of_results(file: Path) -> str:
-    return file.resolve().parent.name if file.name == RESULTS else file.stem
 
 
 def _results(file: Path) -> list[Result]:

@@ -39,11 +39,11 @@ def turn(
         reward: of the utterance, if it is.
         more: other values.
     """
-    found = {"party": line.speaker, "text": line.text, "private": line.private, "said": said}
-    found["pieces"] = pieces(task, line)
+    values = {"party": line.speaker, "text": line.text, "private": line.private, "said": said}
+    values["pieces"] = pieces(task, line)
     if said:
-        found["reward"] = reward
-    return found | more
+        values["reward"] = reward
+    return values | more
 
 
 def number_as_text(value: Any) -> str | None:

@@ -56,11 +56,11 @@ class Listing:
     @cached_property
     def facets(self) -> dict[str, list[tuple[str, int]]]:
         """The values of some columns, and how often each is there, the most frequent first."""
-        found = {}
+        facets = {}
         for name, together in FACETS.items():
             counts = Counter(self.columns[name].tolist()).most_common(MOST_FACETS)
-            found[together] = [(str(value), count) for value, count in counts if value]
-        return found
+            facets[together] = [(str(value), count) for value, count in counts if value]
+        return facets
 
     def page(self, query: Query) -> dict[str, Any]:
         """A page of the list, by `q`, `env`, `policy`, `kind`, `success`, `least`, `most`,
@@ -173,7 +173,7 @@ class Listing:
         from pyarrow import compute
 
         sizes, turns = self.dataset.turns()
-        found = compute.match_substring(turns.field("text"), text, ignore_case=True)
-        places = np.repeat(np.arange(len(self.dataset)), sizes)
-        hits = found.to_numpy(zero_copy_only=False).astype(bool)
-        return np.bincount(places[hits], minlength=len(self.dataset)) > 0
+        matches = compute.match_substring(turns.field("text"), text, ignore_case=True)
+        dialogues = np.repeat(np.arange(len(self.dataset)), sizes)
+        hits = matches.to_numpy(zero_copy_only=False).astype(bool)
+        return np.bincount(dialogues[hits], minlength=len(self.dataset)) > 0

@@ -26,12 +26,12 @@ class Parting(NamedTuple):
     """The turn at which two dialogues part.
 
     Attributes:
-        place: of the turn, the same in both.
+        turn: its index, the same in both.
         context: what was said, heard and told before.
         replies: what the learner said in each.
     """
 
-    place: int
+    turn: int
     context: tuple[str, ...]
     replies: tuple[str, str]
 
@@ -43,10 +43,10 @@ def parting(first: Mapping[str, Any], second: Mapping[str, Any]) -> Parting | No
         first, second: rows of a dataset.
     """
     context: list[str] = []
-    for place, (one, other) in enumerate(zip(first["turns"], second["turns"])):
+    for index, (one, other) in enumerate(zip(first["turns"], second["turns"])):
         differ = one["text"] != other["text"]
         if one["said"] and other["said"] and differ:
-            return Parting(place, tuple(context), (one["text"], other["text"]))
+            return Parting(index, tuple(context), (one["text"], other["text"]))
         if differ or one["said"] != other["said"]:
             return None
         context.append(one["text"])
@@ -74,11 +74,11 @@ class Side:
         data = self.listing.dataset
         names = ("env", "settings", "seed", "options")
         columns = [data[name][self.rows] for name in names]
-        found: dict[tuple[str, ...], int] = {}
+        row_of: dict[tuple[str, ...], int] = {}
         for row, *key in zip(self.rows.tolist(), *columns):
             env = str(key[0]).replace("-act-", "-").replace("-utterance-", "-")
-            found.setdefault((env, *map(str, key[1:])), row)  # a game before its branches
-        return found
+            row_of.setdefault((env, *map(str, key[1:])), row)  # a game before its branches
+        return row_of
 
 
 class Comparison:
@@ -107,16 +107,16 @@ class Comparison:
         mean difference, with its 95 % interval."""
         returns = [side.listing.returns for side in self.sides]
         rows = np.array(self.pairs, np.int64)
-        gained = np.stack([r[rows[:, i]] for i, r in enumerate(returns)])
-        differences = gained[1] - gained[0]
-        estimate = mean_difference(gained[1][None], gained[0][None])
+        returns_of_pairs = np.stack([r[rows[:, i]] for i, r in enumerate(returns)])
+        differences = returns_of_pairs[1] - returns_of_pairs[0]
+        estimate = mean_difference(returns_of_pairs[1][None], returns_of_pairs[0][None])
         wins = [int((differences < 0).sum()), int((differences > 0).sum())]
         return {
             "sides": [
                 {
                     "name": side.name,
                     "source": side.source,
-                    "mean": float(gained[i].mean()),
+                    "mean": float(returns_of_pairs[i].mean()),
                     "success": float(side.listing.columns["success"][rows[:, i]].mean()),
                     "wins": wins[i],
                 }
@@ -126,13 +126,13 @@ class Comparison:
             "difference": estimate.value,
             "interval": list(estimate.interval),
             "count": len(self.pairs),
-            "rows": list(self._rows(gained)),
+            "rows": list(self._rows(returns_of_pairs)),
         }
 
-    def _rows(self, gained: np.ndarray) -> Iterator[dict[str, Any]]:
+    def _rows(self, returns_of_pairs: np.ndarray) -> Iterator[dict[str, Any]]:
         seeds = self.sides[0].listing.columns["seed"]
         for number, pair in enumerate(self.pairs[:MOST_LISTED]):
-            first, second = (float(value) for value in gained[:, number])
+            first, second = (float(value) for value in returns_of_pairs[:, number])
             yield {
                 "rows": list(pair),
                 "seed": str(seeds[pair[0]]),
@@ -150,11 +150,11 @@ class Comparison:
             raise NotHereError(f"there is no pair {number}; there are {len(self.partings)}.")
         pair = self.pairs[number]
         both = [side.listing.dialogue(row) for side, row in zip(self.sides, pair)]
-        found = self.partings[number]
+        parted = self.partings[number]
         return {
             "dialogues": both,
             "sources": [side.source for side in self.sides],
-            "parts": None if found is None else found.place,
+            "parts": None if parted is None else parted.turn,
         }
 
     @cached_property

@@ -77,8 +77,8 @@ class Ratings:
         if not self.folder.is_dir():
             return False
         with self._mutex, locked(self.folder, PATIENCE):
-            found = [self._drop(kind, key) for kind in KINDS]
-        return True in found
+            removed = [self._drop(kind, key) for kind in KINDS]
+        return True in removed
 
     def counts(self) -> dict[str, Any]:
         """Number of ratings of each kind, with their files."""
@@ -124,9 +124,9 @@ class Rater:
         given = self.ratings.read(SCORES)
         stored = listing.dataset[row]
         keys = {i: _key_of_turn(stored, i) for i, t in enumerate(stored["turns"]) if t["said"]}
-        return {place: given[key]["score"] for place, key in keys.items() if key in given}
+        return {turn: given[key]["score"] for turn, key in keys.items() if key in given}
 
-    def score(self, listing: Listing, row: int, place: int, score: int | None) -> None:
+    def score(self, listing: Listing, row: int, turn_index: int, score: int | None) -> None:
         """Give a reply a number, or take its number back.
 
         Raises:
@@ -134,16 +134,16 @@ class Rater:
             ValueError: the number is not from 1 to 5.
         """
         stored = listing.one(row)[0]
-        if not 0 <= place < len(stored["turns"]) or not stored["turns"][place]["said"]:
-            raise NotHereError(f"turn {place} of dialogue {row} is no reply of the learner's.")
-        key = _key_of_turn(stored, place)
+        if not 0 <= turn_index < len(stored["turns"]) or not stored["turns"][turn_index]["said"]:
+            raise NotHereError(f"turn {turn_index} of dialogue {row} is no reply of the learner's.")
+        key = _key_of_turn(stored, turn_index)
         if score is None:
             self.ratings.remove(key)
             return
         whole_number("score", score, "a reply", LOWEST, HIGHEST)
         texts = [turn["text"] for turn in stored["turns"]]
-        row_ = {"context": texts[:place], "reply": texts[place], "score": score}
-        about = {"key": key, "policy": stored["policy"], "turn": place, **_origin(stored)}
+        row_ = {"context": texts[:turn_index], "reply": texts[turn_index], "score": score}
+        about = {"key": key, "policy": stored["policy"], "turn": turn_index, **_origin(stored)}
         self.ratings.put(SCORES, {**row_, **about})
 
     def next(self, comparison: Comparison) -> dict[str, Any]:
@@ -152,19 +152,19 @@ class Rater:
         The key decides which policy is on the left, so that it stays the same.
         """
         rated = {**self.ratings.read(PREFERENCES), **self.ratings.read(TIES)}
-        found: dict[str, Any] | None = None
+        open_pair: dict[str, Any] | None = None
         seen: set[str] = set()
         for number, parted in enumerate(comparison.partings):
             if parted is None:
                 continue
             key = _key_of_pair(comparison, number, parted)
             seen.add(key)  # the same two replies in the same situation are one comparison
-            if found is None and key not in rated:
+            if open_pair is None and key not in rated:
                 replies = parted.replies[::-1] if _swapped(key) else parted.replies
-                found = {"number": number, "key": key, "replies": list(replies)}
-                found["turns"] = self._context(comparison, number, parted)
+                open_pair = {"number": number, "key": key, "replies": list(replies)}
+                open_pair["turns"] = self._context(comparison, number, parted)
         done = len(seen & rated.keys())
-        return {"next": found, "total": len(seen), "done": done, **self.ratings.counts()}
+        return {"next": open_pair, "total": len(seen), "done": done, **self.ratings.counts()}
 
     def prefer(self, comparison: Comparison, number: int, verdict: str) -> dict[str, Any]:
         """Write down which reply of a pair is better; return the names of the policies.
@@ -201,7 +201,7 @@ class Rater:
     ) -> list[dict[str, Any]]:
         listing, row = comparison.sides[0].listing, comparison.pairs[number][0]
         turns: list[dict[str, Any]] = listing.dialogue(row)["turns"]
-        return turns[: parted.place]
+        return turns[: parted.turn]
 
 
 def _origin(stored: Mapping[str, Any]) -> dict[str, Any]:
@@ -214,8 +214,8 @@ def _origin(stored: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _key_of_turn(stored: Mapping[str, Any], place: int) -> str:
-    texts = [turn["text"] for turn in stored["turns"][: place + 1]]
+def _key_of_turn(stored: Mapping[str, Any], index: int) -> str:
+    texts = [turn["text"] for turn in stored["turns"][: index + 1]]
     return _digest("score", stored["env"], stored["settings"], *texts)
 
 

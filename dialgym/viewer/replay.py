@@ -43,23 +43,23 @@ def replayed(one: Dataset) -> dict[str, Any]:
     row = one[0]
     env_id, settings = one.environment()
     dialogue = make_dialogue(entry_of(env_id), {**settings, "learner": row["learner"]})
-    notes = dict(_held(dialogue, row))
+    notes = dict(_notes(dialogue, row))
     lines = dialogue.task.transcript(dialogue.state, dialogue.learner)
     return {
         "same": [line.text for line in lines] == [turn["text"] for turn in row["turns"]],
         "rewarded": all("components" in note for note in notes.values()),
-        "told": [place for place, line in enumerate(lines) if line.private],
+        "told": [position for position, line in enumerate(lines) if line.private],
         "turns": notes,
     }
 
 
-def _held(dialogue: Dialogue, row: Mapping[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Hold a stored dialogue again: places of the learner's utterances, and notes about each."""
+def _notes(dialogue: Dialogue, row: Mapping[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Replay a stored dialogue: positions of the learner's utterances, and notes about each."""
     task, learner, rng = dialogue.task, dialogue.learner, np_random(int(row["seed"]))[0]
     exchange = dialogue.start(rng, parse_json(row["options"] or "{}", "options"))
     chosen = _Chosen(task.acts.get(learner), row)
-    said = [(place, turn) for place, turn in enumerate(row["turns"]) if turn["said"]]
-    for number, (place, turn) in enumerate(said):
+    said = [(position, turn) for position, turn in enumerate(row["turns"]) if turn["said"]]
+    for number, (position, turn) in enumerate(said):
         if exchange.over:
             return
         state, text = dialogue.state, turn["text"]
@@ -68,7 +68,7 @@ def _held(dialogue: Dialogue, row: Mapping[str, Any]) -> Iterator[tuple[int, dic
         exchange = dialogue.say(text, rng)
         if isclose(exchange.reward, turn["reward"], abs_tol=1e-6):
             note["components"] = rounded(exchange.components)
-        yield place, note
+        yield position, note
 
 
 def allowed(task: Task, state: Any, party: str, text: str) -> list[dict[str, Any]] | None:
@@ -131,6 +131,6 @@ class _Chosen:
             return {}
         several = len(self.actions[number]) == len(self.names) > 1
         action = np.array(self.actions[number])
-        places = np.flatnonzero(action) if several else action
-        act = ", ".join(self.names[int(place)] for place in places)
+        indices = np.flatnonzero(action) if several else action
+        act = ", ".join(self.names[int(index)] for index in indices)
         return {"act": act, "acts": [self.names[int(i)] for i in np.flatnonzero(mask)]}

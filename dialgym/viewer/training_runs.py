@@ -38,8 +38,8 @@ class RunFolder:
 
     def about(self) -> dict[str, Any]:
         """Entry of the run in the page's list."""
-        found = {"env": self.env_id() or "", "live": is_locked(self.folder), "plays": self.plays()}
-        return {**found, "language_model": self.is_language_model()}
+        facts = {"env": self.env_id() or "", "live": is_locked(self.folder), "plays": self.plays()}
+        return {**facts, "language_model": self.is_language_model()}
 
     def plays(self) -> bool:
         """Return True if there is a model that can play."""
@@ -68,10 +68,10 @@ class RunFolder:
     def config(self) -> dict[str, Any]:
         """Its `config.yml`; empty where there is none, or one half written."""
         try:
-            found = read_yaml(self.folder / "config.yml")
+            values = read_yaml(self.folder / "config.yml")
         except (OSError, ValueError):
             return {}
-        return found if isinstance(found, dict) else {}
+        return values if isinstance(values, dict) else {}
 
     def shown(self) -> dict[str, Any]:
         """The curve, the settings and which samples there are."""
@@ -130,21 +130,21 @@ def read_samples(text: str) -> Iterator[dict[str, Any]]:
 
     A line that begins with no party goes on with the utterance before.
     """
-    found: dict[str, Any] | None = None
+    sample: dict[str, Any] | None = None
     for line in text.splitlines():
         head, said = HEAD.fullmatch(line), LINE.fullmatch(line)
         if head:
-            if found:
-                yield found
+            if sample:
+                yield sample
             success = None if head["end"] is None else head["end"] == "success"
-            found = {"seed": head["seed"], "return": _float(head["gained"]), "success": success}
-            found["turns"] = []
-        elif found is not None and said:
-            found["turns"].append({"party": said[1], "text": said[2]})
-        elif found and found["turns"] and line:
-            found["turns"][-1]["text"] += f"\n{line}"
-    if found:
-        yield found
+            sample = {"seed": head["seed"], "return": _float(head["gained"]), "success": success}
+            sample["turns"] = []
+        elif sample is not None and said:
+            sample["turns"].append({"party": said[1], "text": said[2]})
+        elif sample and sample["turns"] and line:
+            sample["turns"][-1]["text"] += f"\n{line}"
+    if sample:
+        yield sample
 
 
 def _float(text: str) -> float | None:

@@ -4,9 +4,8 @@ from typing import Any, Protocol, runtime_checkable
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.vector import AutoresetMode
 
-from dialgym.tasks import DialogueBatch, Task
+from dialgym.tasks import DialogueBatch
 from dialgym.views.act_env import act_spaces, acts_of
 from dialgym.views.arguments import check_actions
 from dialgym.views.dialogue import LoopedBatch
@@ -38,28 +37,18 @@ class ActVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
 
     Args:
         task: as in `ActEnv`.
-        num_envs: N.
-        autoreset_mode: ``"NextStep"`` (Gymnasium's default), ``"SameStep"`` or ``"Disabled"``, or
-            the enum.
-        options: see `ViewOptions`.
+        num_envs, autoreset_mode, options: as in `DialogueVectorEnv`.
     """
 
     view = "act"
     dialogues: ActDialogueBatch
 
-    def __init__(
-        self,
-        task: Task,
-        num_envs: int = 1,
-        autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
-        **options: Any,
-    ) -> None:
-        super().__init__(task, num_envs, autoreset_mode, options)
-        self.acts = acts_of(task, self.learner)
+    def _prepare(self) -> None:
+        self.acts = acts_of(self.task, self.learner)
         self._batch_spaces(*act_spaces(self.acts))
         if not isinstance(self.dialogues, ActDialogueBatch):
-            other = find_speaker(task, self.learner, self.options.simulator)
-            self.dialogues = LoopedBatch(task, num_envs, self.learner, other)
+            other = find_speaker(self.task, self.learner, self.options.simulator)
+            self.dialogues = LoopedBatch(self.task, self.num_envs, self.learner, other)
 
     @property
     def act_names(self) -> tuple[str, ...]:

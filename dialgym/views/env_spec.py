@@ -92,12 +92,12 @@ def made_from(env: Any) -> dict[str, Any] | None:
         for key, value in env.given.items()
         if _is_plain(value)
     }
-    found = {
+    made = {
         "id": env.spec.id,
         "settings": settings,
         "left_out": sorted(env.given.keys() - settings),
     }
-    return {**found, "acts": list(env.acts.names)} if hasattr(env, "acts") else found
+    return {**made, "acts": list(env.acts.names)} if hasattr(env, "acts") else made
 
 
 def _absolute(value: Any, played: Any) -> Any:

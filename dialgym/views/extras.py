@@ -67,8 +67,8 @@ def belief_gain(task: Task, options: ViewOptions) -> RewardExtra:
 
     def bits(states: Sequence[Any]) -> np.ndarray:
         beliefs = np.array([known.posterior(state)[known.truth(state)] for state in states])
-        found: np.ndarray = np.log2(np.maximum(beliefs, np.finfo(np.float64).tiny))
-        return found
+        logs: np.ndarray = np.log2(np.maximum(beliefs, np.finfo(np.float64).tiny))
+        return logs
 
     weight = finite_number(f"belief_gain of {task.name}", options.belief_gain)
     return RewardExtra(weight, bits)
@@ -107,10 +107,10 @@ class Extras:
         """Take in the states of rows (k,) after an exchange; (k,) rewards of it."""
         texts = {info.key: [info.text(state) for state in states] for info in self._infos}
         levels = [reward.levels(states) for reward in self._rewards]
-        for key, found in texts.items():
-            self.texts[key][rows] = found
-        gained = np.zeros(len(rows))
+        for key, values in texts.items():
+            self.texts[key][rows] = values
+        rewards = np.zeros(len(rows))
         for reward, before, now in zip(self._rewards, self._levels, levels):
-            gained += reward.weight * (now - before[rows])
+            rewards += reward.weight * (now - before[rows])
             before[rows] = now
-        return gained
+        return rewards

@@ -205,14 +205,14 @@ class BatchInfoForm:
         if self.text:
             info["transcript"] = self._scatter("transcript", rows, texts)
         for name in self._metric_names:
-            self._put(info, "metrics", name, rows, [found[name] for found in metrics])
+            self._put(info, "metrics", name, rows, [measured[name] for measured in metrics])
 
     def _put(self, info: Info, group: str, name: str, rows: np.ndarray, values: Any) -> None:
         """Put a component or metric of some rows into an info."""
-        place, key = (info[group], name) if self.text else (info, flat_key(group, name))
-        place[key] = np.zeros(self.num_envs)
-        place[key][rows] = values
-        place[f"_{key}"] = self._everywhere
+        target, key = (info[group], name) if self.text else (info, flat_key(group, name))
+        target[key] = np.zeros(self.num_envs)
+        target[key][rows] = values
+        target[f"_{key}"] = self._everywhere
 
     def _scatter(self, name: str, rows: np.ndarray, values: Any) -> np.ndarray:
         array: np.ndarray = self._blank[name].copy()
@@ -236,11 +236,11 @@ class BatchInfoForm:
 def restricted(info: Info, rows: np.ndarray) -> Info:
     """The info as it is of the `rows` (N,) bool alone: the same values under other masks."""
     chosen = rows.copy()
-    kept: Info = {}
+    chosen_info: Info = {}
     for name, value in info.items():
         masked = restricted(value, rows) if isinstance(value, dict) else value
-        kept[name] = chosen if name.startswith("_") else masked
-    return kept
+        chosen_info[name] = chosen if name.startswith("_") else masked
+    return chosen_info
 
 
 def _without(values: np.ndarray, rows: np.ndarray, name: str) -> np.ndarray:

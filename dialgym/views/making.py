@@ -23,9 +23,9 @@ from dialgym.views.registration import spec_fields
 def spec_of(target: Environment) -> EnvSpec:
     """The spec that ``gym.make`` and ``gym.make_vec`` take, of an id or what stands for one."""
     entry = entry_of(target)
-    found = gym.registry.get(entry.id)
-    if found is not None and path_of(found.entry_point) == MAKE_VIEW:
-        return found
+    spec = gym.registry.get(entry.id)
+    if spec is not None and path_of(spec.entry_point) == MAKE_VIEW:
+        return spec
     return EnvSpec(**spec_fields(entry, entry))
 
 

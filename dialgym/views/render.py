@@ -37,13 +37,9 @@ def _draw(task: Task, state: Any, party: str) -> np.ndarray:
     from PIL import Image, ImageDraw
 
     image = Image.new("RGB", (640, 400), "white")
-    lines = task.transcript(state, party)
-    turns = [
-        DrawnTurn(line.speaker, line.speaker != party, _printable(line.text)) for line in lines
-    ]
+    turns = []
+    for line in task.transcript(state, party):
+        text = "".join(char if char.isprintable() else " " for char in line.text)
+        turns.append(DrawnTurn(line.speaker, line.speaker != party, text))
     draw_bubbles(ImageDraw.Draw(image), turns, (12, 12, 628, 388), size=16)
     return np.asarray(image)
-
-
-def _printable(text: str) -> str:
-    return "".join(c if c.isprintable() else " " for c in text)

@@ -63,13 +63,13 @@ def dialogues_to_json(
         ValueError: the state of the task holds what its hints do not say.
     """
     try:
-        found: list[Json] = to_json(list(dialogues), _type(task, seen_type))
+        written: list[Json] = to_json(list(dialogues), _type(task, seen_type))
     except ValueError as error:
         raise ValueError(
             f"the state of {task.name} cannot be written to a file: {error}. Its class says by "
             "type hints what it holds; checkpoint_every=0 trains without."
         ) from error
-    return found
+    return written
 
 
 def dialogues_from_json(values: Json, task: Task, seen_type: Any) -> list[SavedDialogue[Any, Any]]:
@@ -79,10 +79,10 @@ def dialogues_from_json(values: Json, task: Task, seen_type: Any) -> list[SavedD
         ValueError: it is anything else than dialogues of this task.
     """
     try:
-        found: list[SavedDialogue[Any, Any]] = from_json(values, _type(task, seen_type))
+        read: list[SavedDialogue[Any, Any]] = from_json(values, _type(task, seen_type))
     except ValueError as error:
         raise ValueError(f"the state of {task.name} cannot be read: {error}.") from error
-    return found
+    return read
 
 
 def _type(task: Task, seen_type: Any) -> Any:

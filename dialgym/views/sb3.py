@@ -258,7 +258,7 @@ class DialogueMonitor(VecMonitor):
 
 def rows_of(info: Info, num_envs: int, rows: Iterable[int]) -> list[Info]:
     """A vector env's info as one dict for each row, empty but for the `rows`."""
-    found: list[Info] = [{} for _ in range(num_envs)]
+    infos: list[Info] = [{} for _ in range(num_envs)]
     chosen = list(rows)
     for name, values in info.items():
         if name.startswith(("_", "final_")):
@@ -266,12 +266,12 @@ def rows_of(info: Info, num_envs: int, rows: Iterable[int]) -> list[Info]:
         if isinstance(values, dict):
             parts = rows_of(values, num_envs, chosen)
             for row in chosen:
-                found[row][name] = parts[row]
+                infos[row][name] = parts[row]
         else:
             own = values[chosen].tolist() if values.ndim == 1 else values[chosen]
             for row, value in zip(chosen, own):
-                found[row][name] = value
-    return found
+                infos[row][name] = value
+    return infos
 
 
 def make_sb3_pool(id: Environment, n_envs: int, vec_env: str = "subproc", **kwargs: Any) -> VecEnv:

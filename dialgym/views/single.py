@@ -86,9 +86,9 @@ class DialogueEnv(SpecMixin, gym.Env):
         exchange = self.dialogue.say(text, self.np_random)
         info = self._info.of_turn(text, self.dialogue.turn, exchange)
         if self._has_extras:
-            gain = self._update_extras(self.dialogue.state)
-            if gain:
-                exchange = exchange._replace(reward=exchange.reward + gain)
+            extra_reward = self._update_extras(self.dialogue.state)
+            if extra_reward:
+                exchange = exchange._replace(reward=exchange.reward + extra_reward)
         if exchange.terminated or exchange.truncated:
             self._finish(info, exchange.success)
         if self.render_mode == "human":

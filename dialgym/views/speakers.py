@@ -25,7 +25,7 @@ class MissingSpeaker:
 
 
 SimulatorLike = str | Mapping[str, Any] | Speaker | ActPolicy | None
-"""What `simulator=` takes; see `find_speaker`."""
+"""Values of `simulator=`; see `find_speaker`."""
 
 
 SAVED = "agents:load_speaker"
@@ -69,7 +69,7 @@ def find_speaker(task: Task, learner: str, simulator: SimulatorLike) -> Speaker:
 
 
 def _named(task: Task, party: str, name: str | None, settings: dict[str, Any]) -> Speaker:
-    name = name or default_speaker(task, party)
+    name = name or next(iter(task.speakers.get(party, {})), None)
     if name is None:
         return MissingSpeaker()
     if name not in task.speakers.get(party, {}) and _is_saved(name):
@@ -94,8 +94,3 @@ def other_party(task: Task, learner: str) -> str:
     one_of("learner", learner, task.parties, task.name)
     first, second = task.parties
     return second if learner == first else first
-
-
-def default_speaker(task: Task, party: str) -> str | None:
-    """The name of the default speaker of a party, if there is one."""
-    return next(iter(task.speakers.get(party, {})), None)

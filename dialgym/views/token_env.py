@@ -103,10 +103,10 @@ class TokenEnv(DialogueEnv, gym.Env):
         return {"tokens": tokens, "features": self._features.copy()}
 
     def _update_extras(self, state: Any) -> float:
-        gain = super()._update_extras(state)
+        extra_reward = super()._update_extras(state)
         if self.options.features:
             self._features = self.task.features(state, self.learner)
-        return gain
+        return extra_reward
 
     def action_masks(self) -> np.ndarray:
         """(V,) bool: the tokens that the task's constraint allows next."""

@@ -104,9 +104,9 @@ class TokenTranscript:
 
     def _write(self, ids: list[int]) -> bool:
         fits = self._make_room(len(ids))
-        kept = ids[: len(self.tokens) - self.length]
-        self.tokens[self.length : self.length + len(kept)] = kept
-        self.length += len(kept)
+        fitting = ids[: len(self.tokens) - self.length]
+        self.tokens[self.length : self.length + len(fitting)] = fitting
+        self.length += len(fitting)
         return fits
 
     def _make_room(self, needed: int) -> bool:
@@ -166,10 +166,10 @@ class TokenRows:
     def open(self, rows: np.ndarray) -> np.ndarray:
         """Append the learner's tag; (k,) bool, if a whole utterance fits after it."""
         fits = self._make_room(rows, np.full(len(rows), 1 + self.limit))
-        kept = rows if fits.all() else rows[fits]
-        self.tokens[kept, self.length[kept]] = self.layout.tag
-        self.length[kept] += 1
-        self.start[kept] = self.length[kept]
+        opened = rows if fits.all() else rows[fits]
+        self.tokens[opened, self.length[opened]] = self.layout.tag
+        self.length[opened] += 1
+        self.start[opened] = self.length[opened]
         return fits
 
     def append(

@@ -26,10 +26,7 @@ class TokenVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
 
     Args:
         task, tokenizer, window, overflow: as in `TokenEnv`.
-        num_envs: N.
-        autoreset_mode: ``"NextStep"`` (Gymnasium's default), ``"SameStep"`` or ``"Disabled"``, or
-            the enum.
-        options: see `ViewOptions`.
+        num_envs, autoreset_mode, options: as in `DialogueVectorEnv`.
     """
 
     view = "token"
@@ -45,7 +42,7 @@ class TokenVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         **options: Any,
     ) -> None:
-        super().__init__(task, num_envs, autoreset_mode, options)
+        super().__init__(task, num_envs, autoreset_mode, **options)
         one_of("overflow", overflow, OVERFLOWS, task.name)
         self.tokenizer = tokenizer_of(task, tokenizer)
         self.layout = TokenLayout.of(task, self.tokenizer, self.learner, window)

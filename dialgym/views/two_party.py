@@ -89,8 +89,8 @@ class TwoPartyEnv(TakesOptions, AECEnv):
         return self.dialogue.state
 
     def __repr__(self) -> str:
-        place = f"{self.id}: " if self.id else ""
-        return f"{type(self).__name__}({place}{self.task!r})"
+        prefix = f"{self.id}: " if self.id else ""
+        return f"{type(self).__name__}({prefix}{self.task!r})"
 
     def _space_of(self, seen: gym.Space, said: Any) -> gym.Space:
         if not self.options.masked_observations:
@@ -221,8 +221,8 @@ class TwoPartyEnv(TakesOptions, AECEnv):
         for party, form in self._forms.items():
             end = outcome.terminated, outcome.truncated
             parts = outcome.parts(party)
-            gained = outcome.rewards[party]
-            exchange = Exchange(gained, *end, dialogue.heard[party], parts, outcome.success)
+            reward = outcome.rewards[party]
+            exchange = Exchange(reward, *end, dialogue.heard[party], parts, outcome.success)
             said = text if party == agent else ""
             info = self.infos[party] = form.of_turn(said, dialogue.turns[agent], exchange)
             if over:

@@ -5,9 +5,8 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.vector import AutoresetMode
 
-from dialgym.tasks import BatchOutcome, Task
+from dialgym.tasks import BatchOutcome
 from dialgym.views.spaces import clean, utterance_spaces
 from dialgym.views.vector_base import DialogueVectorEnv, Step
 
@@ -17,26 +16,16 @@ class UtteranceVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
 
     Args:
         task: as in `UtteranceEnv`.
-        num_envs: N.
-        autoreset_mode: ``"NextStep"`` (Gymnasium's default), ``"SameStep"`` or ``"Disabled"``, or
-            the enum.
-        options: see `ViewOptions`.
+        num_envs, autoreset_mode, options: as in `DialogueVectorEnv`.
     """
 
     view = "utterance"
     seen_type = str
 
-    def __init__(
-        self,
-        task: Task,
-        num_envs: int = 1,
-        autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
-        **options: Any,
-    ) -> None:
-        super().__init__(task, num_envs, autoreset_mode, options)
-        self._batch_spaces(*utterance_spaces(task, self.learner))
-        self._dtype = f"<U{task.facts.limit(self.learner)}"
-        self._texts = [""] * num_envs
+    def _prepare(self) -> None:
+        self._batch_spaces(*utterance_spaces(self.task, self.learner))
+        self._dtype = f"<U{self.task.facts.limit(self.learner)}"
+        self._texts = [""] * self.num_envs
 
     def step(self, actions: Any) -> Step:
         """Say one utterance in each dialogue.

@@ -5,7 +5,7 @@ env seeded with s + i, over any number of autoresets.
 """
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from copy import deepcopy
 from typing import Any, ClassVar
 
@@ -15,7 +15,7 @@ from gymnasium.error import ResetNeeded
 from gymnasium.utils.seeding import np_random
 from gymnasium.vector import AutoresetMode
 
-from dialgym.errors import one_of
+from dialgym.errors import one_of, whole_number
 from dialgym.io.typed_json import Json
 from dialgym.language import render_transcript
 from dialgym.tasks import BatchOutcome, Task
@@ -61,20 +61,16 @@ class DialogueVectorEnv(SpecMixin, gym.vector.VectorEnv):
     def __init__(
         self,
         task: Task,
-        num_envs: int,
-        autoreset_mode: str | AutoresetMode,
-        options: Mapping[str, Any],
+        num_envs: int = 1,
+        autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+        **options: Any,
     ) -> None:
-        if not isinstance(num_envs, int) or isinstance(num_envs, bool) or num_envs < 1:
-            raise ValueError(
-                f"num_envs of {task.name} must be a whole number from 1; got {num_envs!r}."
-            )
+        num_envs = whole_number("num_envs", num_envs, task.name)
         mode: Any = getattr(autoreset_mode, "value", autoreset_mode)
         one_of("autoreset_mode", mode, MODES, task.name)
         self.autoreset_mode = MODES[mode]
         self.metadata = {**type(self).metadata, "autoreset_mode": self.autoreset_mode}
-        self.task = task
-        self.num_envs = num_envs
+        self.task, self.num_envs = task, num_envs
         self.options = self.read_options(task, options)
         self.learner = self.options.learner
         self.dialogues = make_batch(task, num_envs, self.learner, self.options.simulator)
@@ -87,6 +83,10 @@ class DialogueVectorEnv(SpecMixin, gym.vector.VectorEnv):
         self._steps = np.zeros(num_envs, np.int64)
         self._extras = Extras(task, self.options, num_envs)
         self._watch = watch_returns(task, self.learner, num_envs)
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Make the spaces, and what else depends on the task alone."""
 
     def _batch_spaces(self, observation: gym.Space, action: gym.Space) -> None:
         self.single_observation_space, self.single_action_space = observation, action
@@ -296,12 +296,12 @@ class DialogueVectorEnv(SpecMixin, gym.vector.VectorEnv):
             return reward, terminated, truncated, self._info.blank()
         outcome = self.dialogues.say(rows, texts, self._rngs)
         fits = self._append(rows, outcome)
-        gain = self._update_extras(rows)
+        extra_reward = self._update_extras(rows)
         over = outcome.terminated | outcome.truncated
         if self._watch is not None:
             self._watch.note(rows, outcome.reward, outcome.components, over)
         fits[~over] &= self._open(rows[~over])
-        reward[rows] = outcome.reward + gain
+        reward[rows] = outcome.reward + extra_reward
         terminated[rows] = outcome.terminated
         truncated[rows] = outcome.truncated | ~(fits | over)
         info = self._info.of_turns(rows, texts, self.dialogues.turn(rows), outcome)
@@ -334,12 +334,11 @@ class DialogueVectorEnv(SpecMixin, gym.vector.VectorEnv):
 
     def _autoreset(self, over: np.ndarray, info: Info) -> tuple[Any, Info]:
         """The observation after a step; rows that are over begin again now or at the next step."""
-        if self.autoreset_mode is not AutoresetMode.SAME_STEP:
+        info, at_once = self._more_info(info), self.autoreset_mode is AutoresetMode.SAME_STEP
+        if not at_once:
             self._over = over
-            return self._observe(), self._more_info(info)
-        if not over.any():
-            return self._observe(), self._more_info(info)
-        info = self._more_info(info)
+        if not at_once or not over.any():
+            return self._observe(), info
         rows = np.flatnonzero(over)
         final = np.full(self.num_envs, None, object)
         for row in rows.tolist():

@@ -8,8 +8,9 @@ pytest.importorskip("stable_baselines3")
 from agents import GPTPolicy
 from agents.models.gpt import GPT
 from agents.models.gpt_config import PRESETS, GPTConfig
-from benchmarks.training import alternate, bare, grpo, length, tiny
-from benchmarks.training.learner import Learner, Reading
+from benchmarks.environments.timing import alternate
+from benchmarks.training import bare, grpo, length, tiny
+from benchmarks.training.learner import Learner
 from benchmarks.training.workload import LENGTH_BONUS, REPLY, Reply, reply_env, unigram_f1
 from dialgym.testing import check_batch, check_task, check_views
 
@@ -59,12 +60,12 @@ def test_tokens_and_returns_of_grpo_are_counted(monkeypatch):
 def test_works_take_turns():
     order = []
     works = {name: lambda name=name: order.append(name) for name in "ab"}
-    spent = alternate.alternate(works, 2)
+    spent = alternate(works, 2)
     assert order == ["a", "b"] * 3
     assert set(spent) == {"a", "b"}
     assert min(spent.values()) >= 0
     with pytest.raises(ValueError, match="at least 1, got 0"):
-        alternate.alternate(works, 0)
+        alternate(works, 0)
 
 
 def test_the_workload_is_a_task():
@@ -135,22 +136,6 @@ def test_bare_gradients_are_autograds():
     (loss + head(hidden).square().mean()).backward()
     for gradient, weight in zip(got, model.parameters(), strict=True):
         assert torch.allclose(gradient, weight.grad, atol=1e-6)
-
-
-def test_tokens_are_counted_once():
-    """Every reply runs to its limit, so each dialogue is read up to its last token but one."""
-    env = Reading(reply_env(3))
-    words = np.full(3, 7)
-    prompts = np.count_nonzero(env.reset(), axis=1)
-    env.restart()
-    for _ in range(REPLY):
-        fresh, _, done, _ = env.step(words)
-    assert done.all()
-    first = (prompts + REPLY - 1).sum()
-    assert env.tokens == first
-    for _ in range(2):
-        env.step(words)
-    assert env.tokens == first + (np.count_nonzero(fresh, axis=1) + 1).sum()
 
 
 def test_a_learner_runs_by_parts(monkeypatch):

@@ -11,7 +11,7 @@ from agents.experiments.run import run_jobs
 from benchmarks.transfer.__main__ import main
 from benchmarks.transfer.axes import AXES, exchanges
 from benchmarks.transfer.jobs import jobs_of
-from benchmarks.transfer.table import as_markdown, cells_of
+from benchmarks.transfer.report import as_markdown, cells_of
 from dialgym.experiments import panel as room
 from dialgym.experiments.panel import Panel
 from dialgym.experiments.row_files import read_rows
@@ -62,7 +62,7 @@ def out(tmp_path_factory):
 
 
 def performed(axis, done, out):
-    jobs = jobs_of(AXES[axis], PANEL, read_rows([done], PANEL), EPISODES, out)
+    jobs = jobs_of(axis, PANEL, read_rows([done], PANEL), EPISODES, out)
     found, failures = run_jobs(jobs, 0)
     assert not failures
     return found
@@ -100,7 +100,7 @@ def test_users_and_environments_where_they_fit(done, out):
         ["CamRestaurants-Env3-v0", "CamRestaurants-Env5-v0"],
         ["SFRestaurants-Env3-v0"],
     ]
-    text = as_markdown(AXES["environments"], PANEL, places)
+    text = as_markdown("environments", PANEL, places)
     assert "| trained in | policy | seeds | CamRestaurants-Env3-v0 |" in text
     assert "windows of 754 tokens, 808 actions: CamRestaurants-Env3-v0, Cam" in text
 

@@ -94,7 +94,7 @@ def test_a_pickled_or_copied_env_goes_on_as_the_original(env_id):
 
 
 def until_over(env, actions):
-    """What an env shows of the actions, up to the end of the dialogue."""
+    """Results of the actions, up to the end of the dialogue."""
     seen = []
     for action in actions:
         seen.append(env.step(action))
@@ -163,7 +163,7 @@ HIDDEN = {
     "Comments": lambda state: state.index,
     "VisualDialogue": lambda state: state.image,
 }
-"""What is drawn at reset, by task; of another task, all of its state."""
+"""The part that is drawn at reset, by task; of another task, all of its state."""
 OPTIONS = {
     "Wordle": lambda task: {"word": task.answers[3]},
     "SlotFilling": lambda task: {"constraints": {}, "requests": ()},
@@ -171,7 +171,7 @@ OPTIONS = {
     "Comments": lambda task: {"index": 7},
     "VisualDialogue": lambda task: {"image": 7},
 }
-"""What fixes it; of another task that is not tried."""
+"""Options that fix it; of another task they are not tried."""
 
 
 @pytest.mark.parametrize("env_id", TOKEN_IDS)

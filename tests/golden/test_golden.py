@@ -29,7 +29,7 @@ def test_no_recording_is_missing_and_none_is_left_over():
 
 @pytest.mark.parametrize("env_id", FINGERPRINTS)
 def test_the_rules_are_those_of_their_version(env_id):
-    """Where this fails a change of behaviour is meant or not; CONTRIBUTING.md says what to do."""
+    """A failure is a change of behaviour, meant or not; CONTRIBUTING.md says what to do."""
     assert fingerprint(env_id) == json.loads((FOLDER.parent / RULES).read_text())[env_id]
 
 

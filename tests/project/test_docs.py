@@ -88,30 +88,20 @@ def test_speakers_have_their_colours_on_a_page(maker: ModuleType):
     assert '<p class="other user">' in page
 
 
-def test_the_readme_lists_the_tasks_of_the_registry(maker: ModuleType):
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert maker.overview() in readme, "run: python scripts/make_env_pages.py README.md"
+def test_tables_of_pages_are_those_of_the_code():
+    tables = script("docs_tables")
+    for name, (page, table) in tables.TABLES.items():
+        text = (ROOT / page).read_text("utf-8")
+        assert tables.renewed(text, name, table()) == text, "run python scripts/docs_tables.py"
 
 
-def test_the_page_on_rewards_lists_those_of_the_registry():
-    page = (ROOT / "docs" / "rewards.md").read_text(encoding="utf-8")
-    command = "python scripts/make_reward_table.py docs/rewards.md"
-    assert script("make_reward_table").table() in page, f"run: {command}"
-
-
-def test_renewing_a_table_keeps_the_rest(maker: ModuleType, tmp_path: Path):
-    page = tmp_path / "page.md"
-    page.write_text(f"before\n{maker.BEGIN}\nold\n{maker.END}\nafter\n", encoding="utf-8")
-    maker.renew(page)
-    text = page.read_text(encoding="utf-8")
-    assert text == f"before\n{maker.BEGIN}\n{maker.overview()}{maker.END}\nafter\n"
-
-
-def test_a_file_without_markers_is_refused(maker: ModuleType, tmp_path: Path):
-    page = tmp_path / "page.md"
-    page.write_text("nothing to renew\n", encoding="utf-8")
+def test_renewing_a_table_keeps_the_rest_and_needs_markers():
+    tables = script("docs_tables")
+    begin, end = tables.BEGIN.format("options"), tables.END
+    page = f"before\n{begin}old\n{end}\nafter\n"
+    assert tables.renewed(page, "options", "new\n") == page.replace("old", "new")
     with pytest.raises(SystemExit, match="expected the markers"):
-        maker.renew(page)
+        tables.renewed("nothing to renew\n", "options", "")
 
 
 def blocks_of(page: Path) -> list[str]:
@@ -244,17 +234,6 @@ def test_commands_stand_on_their_page():
     for command in ("list", "play", "train", "train reward-model", "benchmark"):
         assert f"## dialgym {command}\n" in page
     assert "| `--timesteps <int range>` |" in page
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
-def test_a_tutorial_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("MPLBACKEND", "agg")
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
-    assert len(code) > 3
-    code = [re.sub(r"episodes=\d\d+", "episodes=20", cell) for cell in code]
-    run(code, path.stem, tmp_path, monkeypatch)
 
 
 @pytest.mark.slow

@@ -21,8 +21,3 @@ def test_a_users_script_is_checked(name: str, tmp_path: Path) -> None:
     done = subprocess.run([*command, str(SCRIPT)], capture_output=True, text=True, cwd=ROOT)
     places = re.findall(r"typed_user\.py:(\d+).*?error", done.stdout)
     assert {int(number) for number in places} == WRONG, done.stdout + done.stderr
-
-
-@pytest.mark.parametrize("package", ["dialgym", "agents"])
-def test_both_packages_say_that_they_are_typed(package: str) -> None:
-    assert (ROOT / package / "py.typed").is_file()

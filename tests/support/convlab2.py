@@ -45,11 +45,6 @@ def goal(dialogue: dict[str, Any]) -> MultiWOZGoal:
     return parse_goal(dialogue["goal"])
 
 
-def drawn_goals() -> list[MultiWOZGoal]:
-    """Goals that the original has drawn."""
-    return [parse_goal(content) for content in recorded("goals")]
-
-
 def acts(written: list[list[str]]) -> Acts:
     return tuple([DialogueAct(*act) for act in written])
 

@@ -52,3 +52,16 @@ class Narrow(FixedTokens):
 
     observation_space = gym.spaces.Box(0, 31, (12,), np.int32)
     action_space = gym.spaces.Discrete(32)
+
+
+class Babbler:
+    """Samples tokens, of any kind, from a generator of its own."""
+
+    def __init__(self, low=0):
+        self.low, self.rng = low, np.random.default_rng(0)
+
+    def set_random_seed(self, seed):
+        self.rng = np.random.default_rng(seed)
+
+    def predict(self, observation, state=None, episode_start=None, deterministic=False):
+        return self.rng.integers(self.low, 32, len(observation)), None

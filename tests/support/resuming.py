@@ -1,13 +1,15 @@
-"""Trainings that are cut off and go on, and the comparison of two models bit for bit."""
+"""Trainings that are cut off and go on, and the comparison of two models or runs bit for bit."""
 
 import csv
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 
 import agents
+from agents.training.checkpoint import CheckpointCallback
 
 NETWORKS = ("policy", "mask_policy", "reference", "estimator", "partner_policy", "values")
 """Attributes of learners that hold weights."""
@@ -45,13 +47,14 @@ def assert_comes_back(model: Any, file: Path) -> Any:
     return loaded
 
 
-def assert_same_run(one: Path, other: Path, models: tuple[str, ...] = ("model.zip",)) -> None:
+def assert_same_run(one: Path, other: Path) -> None:
     """Fail unless two folders hold the same curve, evaluations, sample dialogues and models."""
     assert curve(one) == curve(other)
     for read in (evaluations, samples):
         assert read(one) == read(other)
-    for name in models:
-        assert_same_model(one / name, other / name)
+    for name in ("model.zip", "best_model.zip"):
+        if (one / name).exists():
+            assert_same_model(one / name, other / name)
 
 
 def curve(folder: Path) -> list[dict[str, Any]]:
@@ -73,20 +76,31 @@ def samples(folder: Path) -> dict[str, str]:
     return {path.name: path.read_text("utf-8") for path in folder.glob("samples/*")}
 
 
+class Cut(Exception):
+    """The end of a run, right after a checkpoint."""
+
+
 def whole_and_resumed(
-    folder: Path, env_id: str, algorithm: str, cut: int, steps: int, **arguments: Any
+    monkeypatch: pytest.MonkeyPatch, folder: Path, env_id: str, algorithm: str, **arguments: Any
 ) -> tuple[Any, Any]:
-    """Train for `steps`, and for `cut` and on to `steps` from the last checkpoint before.
+    """Train in one go, and cut off as by a kill after the first checkpoint, and on from there.
 
     Returns the models; the runs lie in `whole` and `cut` of the folder.
     """
     given = {"seed": 1, "progress_bar": False, "checkpoint_every": 1, **arguments}
-    whole = agents.train(
-        env_id, algorithm, total_timesteps=steps, log_dir=folder / "whole", **given
-    )
+    whole = agents.train(env_id, algorithm, log_dir=folder / "whole", **given)
+    write = CheckpointCallback._write
+
+    def cut(self: CheckpointCallback, states: Any) -> None:
+        write(self, states)
+        raise Cut  # nothing that a run does at its end is done
+
     given["log_dir"] = folder / "cut"
-    agents.train(env_id, algorithm, total_timesteps=cut, **given)
-    assert (folder / "cut" / "checkpoint.zip").is_file()
-    resumed = agents.train(env_id, algorithm, total_timesteps=steps, resume=True, **given)
-    assert resumed.num_timesteps == whole.num_timesteps
-    return whole, resumed
+    with monkeypatch.context() as patch:
+        patch.setattr(CheckpointCallback, "_write", cut)
+        with pytest.raises(Cut):
+            agents.train(env_id, algorithm, **given)
+    assert not (folder / "cut" / "model.zip").exists()
+    torch.manual_seed(99)  # another process would have other random numbers
+    np.random.seed(99)  # noqa: NPY002
+    return whole, agents.train(env_id, algorithm, resume=True, **given)

@@ -35,7 +35,7 @@ class Talk:
         self.me.requests["name"] = row
 
     def reply(self, *texts):
-        """What the user says to the last of some acts of the system."""
+        """The user's answer to the last of some acts of the system."""
         for text in texts:
             self.user.hear(self.me, parse_act(text), self.rng)
             answer = print_act(self.user.answer(self.me, self.rng))

@@ -4,7 +4,10 @@ import json
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
+
 from dialgym.tasks.visual_dialogue.guessers import Held
+from dialgym.tasks.visual_dialogue.pool import Pool
 from dialgym.tasks.visual_dialogue.retrieval import WordGuesser
 from dialgym.tasks.visual_dialogue.visdial import VisDialPool
 
@@ -15,7 +18,7 @@ EVASION, OTHERS = "hard to tell", ["green", "yes, it is", "no"]
 
 
 def visdial_json(count: int = 8, split: str = "val", first_id: int = 100) -> dict:
-    """`count` images, each with four rounds about a thing of its own."""
+    """`count` images, each with four rounds about its own thing."""
     questions: list[str] = []
     answers = [EVASION, *OTHERS]
     dialogs = []
@@ -40,7 +43,7 @@ def visdial_json(count: int = 8, split: str = "val", first_id: int = 100) -> dic
 
 
 def answers_of(image: int) -> tuple[str, ...]:
-    """What was answered about an image."""
+    """The answers about an image."""
     sunny = "yes" if image % 2 else "no"
     return COLOURS[image % len(COLOURS)], sunny, str(image), "yes, 1"
 
@@ -50,6 +53,24 @@ def write_visdial(folder: Path, name: str = "visdial_1.0_val.json", **settings) 
     path = folder / name
     path.write_text(json.dumps(visdial_json(**settings)), encoding="utf-8")
     return path
+
+
+class PlainPool(Pool):
+    """Three images of which nothing is known but captions."""
+
+    features = np.eye(3, dtype=np.float32)
+    captions = ("one", "two", "three")
+    answerer = "rules"
+
+
+class Same:
+    """A guesser that ranks all images alike, and an answerer that always says yes."""
+
+    def percentiles(self, dialogues):
+        return np.full(len(dialogues), 0.5)
+
+    def reply(self, task, state, rng):
+        return "yes"
 
 
 class ToyTask:

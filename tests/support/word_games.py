@@ -3,9 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import torch
-
 import dialgym
+from tests.support.resuming import assert_same_model
 
 ID = "dialgym/Wordle-20-v0"
 SMALL = {"n_layer": 2, "n_head": 2, "n_embd": 16}
@@ -36,6 +35,5 @@ def assert_two_parts_are_one_run(
     assert other.num_timesteps == 3
     other.learn(3, reset_num_timesteps=False)
     assert other.num_timesteps == whole.num_timesteps == 6
-    for a, b in zip(whole.policy.parameters(), other.policy.parameters(), strict=True):
-        assert torch.equal(a, b)
+    assert_same_model(whole, other)
     return half, other

@@ -98,13 +98,13 @@ def _longest(rows: Sequence[Row], names: Sequence[str]) -> str | None:
 
 def _in_runs(rows: Sequence[Row], names: Sequence[str]) -> str | None:
     """The column whose values come in one run of rows each, the most values."""
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for name in names:
         runs = [value for value, _ in groupby(str(row.get(name)) for row in rows)]
-        if len(set(runs)) == len(runs) and 2 * len(runs) <= len(rows) and (found or runs):
-            found[name] = len(runs)
-    best = max(found, key=lambda name: found[name], default=None)
-    return best if best is not None and found[best] > 1 else None
+        if len(set(runs)) == len(runs) and 2 * len(runs) <= len(rows) and (counts or runs):
+            counts[name] = len(runs)
+    best = max(counts, key=lambda name: counts[name], default=None)
+    return best if best is not None and counts[best] > 1 else None
 
 
 def _alternating(rows: Sequence[Row], names: Sequence[str], dialogue: str) -> str | None:
@@ -133,7 +133,7 @@ def conversations_in(
         reward: the column of each utterance's reward; None for the usual names, ``none`` for none.
         report: is told what was understood.
     """
-    found: dict[str, list[tuple[float | None, Said]]] = {}
+    utterances: dict[str, list[tuple[float | None, Said]]] = {}
     begins: dict[str, tuple[Any, Row]] = {}
     for where, row in rows:
         name, text = str(row.get(columns.dialogue)), row.get(columns.text)
@@ -143,17 +143,17 @@ def conversations_in(
         who = None if columns.speaker is None else str(row.get(columns.speaker))
         line = Said(who, text, _reward(row, reward, where, report))
         turn = _place(row.get(columns.turn)) if columns.turn else None
-        found.setdefault(name, []).append((turn, line))
+        utterances.setdefault(name, []).append((turn, line))
         begins.setdefault(name, (where, row))
     spoken = f", speaker from {columns.speaker!r}" if columns.speaker else ", speakers in turns"
     order = f", order from {columns.turn!r}" if columns.turn else ""
     report.add("turns", f"a row each: text from {columns.text!r}{spoken}, "
                         f"dialogue from {columns.dialogue!r}{order}")  # fmt: skip
-    once = _are_of_dialogues([line.reward for _, line in lines] for lines in found.values())
-    if any(line.reward is not None for lines in found.values() for _, line in lines):
+    once = _are_of_dialogues([line.reward for _, line in lines] for lines in utterances.values())
+    if any(line.reward is not None for lines in utterances.values() for _, line in lines):
         told = "at the end, as each dialogue has one" if once else "by turn"
         report.add("rewards", f"{reward or 'rewards'}, {told}")
-    for name, lines in found.items():
+    for name, lines in utterances.items():
         where, row = begins[name]
         said, whole = _in_order(lines), None
         if once:
@@ -168,7 +168,7 @@ def _are_of_dialogues(rewards: Iterable[Sequence[float | None]]) -> bool:
 
 def _in_order(lines: Sequence[tuple[float | None, Said]]) -> list[Said]:
     """Numbered utterances by their numbers, where all have one; equal ones as they came."""
-    numbered = [(place, line) for place, line in lines if place is not None]
+    numbered = [(turn, line) for turn, line in lines if turn is not None]
     if len(numbered) < len(lines):
         return [line for _, line in lines]
     return [line for _, line in sorted(numbered, key=lambda pair: pair[0])]
@@ -203,6 +203,28 @@ def outcomes_of(
         ValueError: a column is not there, or dialogues have several rows each.
     """
     names = list(rows[0]) if rows else []
+    dialogue, reward = _outcome_columns(names, dialogue, reward, only)
+    rewards: dict[str, float] = {}
+    for row in rows:
+        if any(str(row[name]) != wanted for name, wanted in only.items()):
+            continue
+        key = str(row[dialogue])
+        value = rating(row[reward], f"the outcome of {key!r}", report)
+        if value is None:
+            continue
+        if rewards.setdefault(key, value) != value:
+            others = [name for name in names if name not in (dialogue, reward)]
+            raise ValueError(
+                f"outcomes: the dialogue {key!r} has several rows, with rewards {rewards[key]:g} "
+                f"and {value:g}. Say which counts, by --where COLUMN=VALUE of {', '.join(others)}."
+            )
+    return rewards
+
+
+def _outcome_columns(
+    names: Sequence[str], dialogue: str | None, reward: str | None, only: Iterable[str]
+) -> tuple[str, str]:
+    """The columns of a dialogue's name and of its reward; all that were named are there."""
     dialogue = dialogue if dialogue in names else _named(names, DIALOGUE)
     reward = reward or _named(names, REWARD)
     if dialogue is None or reward is None or reward not in names:
@@ -213,18 +235,4 @@ def outcomes_of(
     for name in only:
         if name not in names:
             raise unknown("column", name, names, "the table of outcomes")
-    found: dict[str, float] = {}
-    for row in rows:
-        if any(str(row[name]) != wanted for name, wanted in only.items()):
-            continue
-        key = str(row[dialogue])
-        value = rating(row[reward], f"the outcome of {key!r}", report)
-        if value is None:
-            continue
-        if found.setdefault(key, value) != value:
-            others = [name for name in names if name not in (dialogue, reward)]
-            raise ValueError(
-                f"outcomes: the dialogue {key!r} has several rows, with rewards {found[key]:g} and "
-                f"{value:g}. Say which counts, by --where COLUMN=VALUE of {', '.join(others)}."
-            )
-    return found
+    return dialogue, reward

@@ -90,20 +90,20 @@ def conversation_of(
         return None
     said = list(_flattened(turns, text, speaker, where, report))
     report.add("turns", name)
-    found = _rewards(row, reward, where, report)
-    if isinstance(found, list):
-        if len(found) != len(said):
+    rewards = _rewards(row, reward, where, report)
+    if isinstance(rewards, list):
+        if len(rewards) != len(said):
             report.leave_out(
-                f"dialogues with {len(found)} rewards for {len(said)} utterances", where
+                f"dialogues with {len(rewards)} rewards for {len(said)} utterances", where
             )
             return ImportedConversation((), where)
-        said = [line._replace(reward=value) for line, value in zip(said, found)]
-        found = None
-    elif reward is None and found is None and any(line.reward is not None for line in said):
+        said = [line._replace(reward=value) for line, value in zip(said, rewards)]
+        rewards = None
+    elif reward is None and rewards is None and any(line.reward is not None for line in said):
         report.add("rewards", "by turn")
     success = first(row, SUCCESS)
     known = success if isinstance(success, bool) else None
-    return ImportedConversation(said, where, found, known, split_of(row))
+    return ImportedConversation(said, where, rewards, known, split_of(row))
 
 
 def split_of(row: Row) -> str | None:
@@ -246,15 +246,15 @@ def _rewards(
         return None
     for path in (name,) if name else OUTCOMES:
         value = listed(at(row, path))
-        found = _reward_in(value, where, report)
-        if found is not None:
-            report.add("rewards", _described(path, value, found))
-            return found
+        rewards = _reward_in(value, where, report)
+        if rewards is not None:
+            report.add("rewards", _described(path, value, rewards))
+            return rewards
     return None
 
 
-def _described(path: str, value: Any, found: float | list[float | None]) -> str:
-    if isinstance(found, list):
+def _described(path: str, value: Any, rewards: float | list[float | None]) -> str:
+    if isinstance(rewards, list):
         return f"{path}, by turn"
     if isinstance(value, Mapping | list):
         return f"the mean of {path}, at the end"
@@ -290,10 +290,10 @@ DISLIKED |= {"\N{THUMBS DOWN SIGN}"}
 
 def rating(value: Any, where: Any, report: ImportReport) -> float | None:
     """The number of a rating; a text that is none, such as ``4/5``, goes to the report."""
-    found = number(value)
-    if found is None and isinstance(value, str) and value.strip():
+    rated = number(value)
+    if rated is None and isinstance(value, str) and value.strip():
         report.leave_out("ratings that are no numbers", f"{value[:40]!r} in {where}")
-    return found
+    return rated
 
 
 def number(value: Any) -> float | None:
@@ -305,7 +305,7 @@ def number(value: Any) -> float | None:
     if isinstance(value, bool) or value is None:
         return float(value) if value is not None else None
     try:
-        found = float(value)
+        converted = float(value)
     except (TypeError, ValueError, OverflowError):
         return None
-    return found if abs(found) < 1e30 else None  # NaN compares as False
+    return converted if abs(converted) < 1e30 else None  # NaN compares as False

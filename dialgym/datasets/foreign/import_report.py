@@ -42,9 +42,9 @@ class ImportReport:
         """Some lines of text."""
         rows = [(heading, _listed(what)) for heading, what in self.understood.items()]
         for reason, count in self.left_out.most_common(12):
-            place = self.examples[reason]
+            example = self.examples[reason]
             rows.append(
-                ("left out", f"{count:,}: {reason}" + (f" (first {place})" if place else ""))
+                ("left out", f"{count:,}: {reason}" + (f" (first {example})" if example else ""))
             )
         rows.append(("kept", f"{self.kept:,} dialogues"))
         width = max(len(heading) for heading, _ in rows)
@@ -54,7 +54,7 @@ class ImportReport:
         return self.to_text()
 
 
-def _listed(found: Counter[str]) -> str:
+def _listed(counts: Counter[str]) -> str:
     """List the most frequent items first, with their counts above one."""
-    shown = [what if count == 1 else f"{what} ({count:,})" for what, count in found.most_common(5)]
-    return ", ".join(shown + ["..."] * (len(found) > 5))
+    shown = [what if count == 1 else f"{what} ({count:,})" for what, count in counts.most_common(5)]
+    return ", ".join(shown + ["..."] * (len(counts) > 5))

@@ -73,14 +73,14 @@ def _of_splits(
     conversations: Sequence[ImportedConversation], report: ImportReport
 ) -> list[ImportedConversation]:
     """The conversations of the splits that data sets have; all are ``train`` without names."""
-    kept = []
+    of_splits = []
     for one in conversations:
         split = one.split or "train"
         if split in SPLITS.values():
-            kept.append(one._replace(split=split))
+            of_splits.append(one._replace(split=split))
         else:
             report.leave_out(f"dialogues of the split {split!r} (--split takes them)", one.where)
-    return kept
+    return of_splits
 
 
 # Writing
@@ -93,16 +93,18 @@ def _write(
     if choices.task is not None:
         _write_tables(folder, *_for_task(dialogues, choices, report), report)
         return
-    found = sized(
+    fitted = sized(
         dialogues, choices.tokenizer, choices.vocabulary, choices.utterance_tokens, choices.window,
         report,
     )  # fmt: skip
-    if found.bpe is not None:
-        write_text(folder / BPE, found.bpe)
-    write_text(folder / CARD, json.dumps(found.sizes.to_json(), indent=1) + "\n")
-    report.add("window", f"{found.window} tokens, most of {found.sizes.turns} turns of the system")
-    settings = {"data": FOLDER, "window": found.window}
-    _write_tables(folder, found.dialogues, Origin(LOGGED, settings, SYSTEM, "logged"), report)
+    if fitted.bpe is not None:
+        write_text(folder / BPE, fitted.bpe)
+    write_text(folder / CARD, json.dumps(fitted.sizes.to_json(), indent=1) + "\n")
+    report.add(
+        "window", f"{fitted.window} tokens, most of {fitted.sizes.turns} turns of the system"
+    )
+    settings = {"data": FOLDER, "window": fitted.window}
+    _write_tables(folder, fitted.dialogues, Origin(LOGGED, settings, SYSTEM, "logged"), report)
 
 
 def _for_task(
@@ -112,7 +114,7 @@ def _for_task(
     entry = entry_of(choices.task)  # type: ignore[arg-type]
     settings = {**settings_beside(entry), **choices.settings}
     layout = layout_of(entry, **settings)
-    kept = []
+    fitting = []
     limits = {party: layout.limit(party) for party in PARTIES}
     for dialogue in within_reach(map(_on_one_line, dialogues), limits, report):
         turns = dialogue.turns
@@ -122,13 +124,13 @@ def _for_task(
         if sum(1 + np.minimum(sizes + 1, room)) > layout.window:
             report.leave_out(f"dialogues longer than the window of {entry.id}", dialogue.where)
             continue
-        kept.append(dialogue)
-    if not kept:
+        fitting.append(dialogue)
+    if not fitting:
         raise ValueError(
             f"import: no dialogue fits into {entry.id}, whose window is {layout.window} tokens. "
             "Give it a larger one (--set window=...), or leave --task out."
         )
-    return kept, Origin(entry.id, settings, layout.party, "logged")
+    return fitting, Origin(entry.id, settings, layout.party, "logged")
 
 
 def _on_one_line(dialogue: ImportedDialogue) -> ImportedDialogue:
@@ -161,11 +163,11 @@ def _write_tables(
 
 def by_split(dialogues: Sequence[ImportedDialogue]) -> dict[str, list[ImportedDialogue]]:
     """The dialogues of each split, ``train`` first."""
-    found: dict[str, list[ImportedDialogue]] = {}
+    splits: dict[str, list[ImportedDialogue]] = {}
     for split in dict.fromkeys(SPLITS.values()):
         if own := [one for one in dialogues if one.split == split]:
-            found[split] = own
-    return found
+            splits[split] = own
+    return splits
 
 
 def played(dialogues: Sequence[ImportedDialogue], middle: float, replayed: bool) -> EpisodeBatch:
@@ -225,15 +227,14 @@ def relative(table: Any) -> Any:
     """A table whose settings name its own folder, and its dialogues by their index."""
     pa = arrow()
     texts = table["settings"].to_pylist()
-    known = {text: json.dumps({**_without_split(text), "data": FOLDER}) for text in set(texts)}
-    options = [json.dumps({"dialogue": place}) for place in range(len(texts))]
+    known = {}
+    for text in set(texts):
+        settings = {**parse_json(text, "settings"), "data": FOLDER}
+        settings.pop("split", None)  # the folder has these dialogues alone
+        known[text] = json.dumps(settings)
+    options = [json.dumps({"dialogue": column}) for column in range(len(texts))]
     columns = {"settings": [known[text] for text in texts], "options": options}
     for name, values in columns.items():
-        place = table.column_names.index(name)
-        table = table.set_column(place, table.schema.field(name), pa.array(values, pa.string()))
+        column = table.column_names.index(name)
+        table = table.set_column(column, table.schema.field(name), pa.array(values, pa.string()))
     return table
-
-
-def _without_split(text: str) -> dict[str, Any]:
-    """Settings for a folder that has these dialogues alone."""
-    return {k: v for k, v in parse_json(text, "settings").items() if k != "split"}

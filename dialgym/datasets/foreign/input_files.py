@@ -84,22 +84,22 @@ def read_conversations(
     source: Source | Sequence[Source], choices: Choices, report: ImportReport
 ) -> list[ImportedConversation]:
     """All that is found; a ValueError where there is nothing."""
-    found: list[ImportedConversation] = []
+    conversations: list[ImportedConversation] = []
     rows = _listed(source)
     if rows and all(isinstance(part, str | PathLike) for part in rows):
         for part in rows:
-            found += _in_file(str(part), choices, report)
+            conversations += _in_file(str(part), choices, report)
     else:
         given = [(f"row {n}", _as_row(row)) for n, row in enumerate(rows)]
-        found += _in_rows(given, choices, report, "the rows")
-    if not found:
+        conversations += _in_rows(given, choices, report, "the rows")
+    if not conversations:
         raise ValueError(
             "import: no dialogues were found. Expected rows with a list of turns (messages, turns, "
             "dialogue ...), a table with a row for each utterance (name its columns with "
             "--dialogue, --speaker and --text), or prompts with responses. "
             + "; ".join(report.left_out)
         )
-    return [_whole(conversation, report) for conversation in found]
+    return [_whole(conversation, report) for conversation in conversations]
 
 
 def _whole(conversation: ImportedConversation, report: ImportReport) -> ImportedConversation:
@@ -137,12 +137,12 @@ def _as_row(row: Any) -> Row:
 
 
 def _in_file(name: str, choices: Choices, report: ImportReport) -> list[ImportedConversation]:
-    place = locate(name, "an import", built_in=False)
-    parts = [part for part in parts_of(place) if part.suffix in FORMATS or are_negotiations(part)]
+    path = locate(name, "an import", built_in=False)
+    parts = [part for part in parts_of(path) if part.suffix in FORMATS or are_negotiations(part)]
     if not parts:
         raise ValueError(f"import: {name!r} has no files of rows ({', '.join(FORMATS)}).")
     wanted = SPLITS.get(choices.split, choices.split) if choices.split else None
-    found = []
+    conversations = []
     for part in parts:
         if wanted and part.split not in (None, wanted):
             continue
@@ -153,8 +153,8 @@ def _in_file(name: str, choices: Choices, report: ImportReport) -> list[Imported
             fresh = [one._replace(split=None) for one in fresh if one.split in (None, wanted)]
         if fresh:
             report.add("read", part.name, len(fresh))
-        found += fresh
-    return found
+        conversations += fresh
+    return conversations
 
 
 def _rows(part: ArchiveMember) -> Iterable[tuple[Any, Row]]:
@@ -183,21 +183,21 @@ def _in_rows(
     """The conversations in rows of one file: in each, or in many together."""
     if not rows:
         return []
-    found: list[ImportedConversation] = []
+    conversations: list[ImportedConversation] = []
     names: list[str] = []
     silent: list[str] = []
     if not choices.dialogue or choices.outcomes:
-        for place, row in rows:
+        for location, row in rows:
             one = conversation_of(
-                row, str(place), choices.reward if choices.outcomes is None else "none",
+                row, str(location), choices.reward if choices.outcomes is None else "none",
                 choices.text, choices.speaker, report,
             )  # fmt: skip
             if one is not None:
-                found.append(one)
+                conversations.append(one)
                 names.append(str(row.get(choices.dialogue or "name")))
             else:
-                silent.append(place)
-    if not found:
+                silent.append(location)
+    if not conversations:
         columns = columns_of(
             [row for _, row in rows], choices.dialogue, choices.text, choices.speaker
         )
@@ -207,25 +207,28 @@ def _in_rows(
             return []
         reward = "none" if choices.outcomes is not None else choices.reward
         pairs = list(conversations_in(rows, columns, reward, report))
-        names, found = [name for name, _ in pairs], [one for _, one in pairs]
+        names, conversations = [name for name, _ in pairs], [one for _, one in pairs]
     else:
-        for place in silent:
-            report.leave_out("rows without utterances", place)
-    return _with_outcomes(names, found, choices, report)
+        for location in silent:
+            report.leave_out("rows without utterances", location)
+    return _with_outcomes(names, conversations, choices, report)
 
 
 def _with_outcomes(
-    names: Sequence[str], found: list[ImportedConversation], choices: Choices, report: ImportReport
+    names: Sequence[str],
+    conversations: list[ImportedConversation],
+    choices: Choices,
+    report: ImportReport,
 ) -> list[ImportedConversation]:
     if choices.outcomes is None:
-        return found
-    place = locate(str(choices.outcomes), "outcomes", built_in=False)
-    rows = [row for part in parts_of(place) if part.suffix in FORMATS for _, row in _rows(part)]
+        return conversations
+    path = locate(str(choices.outcomes), "outcomes", built_in=False)
+    rows = [row for part in parts_of(path) if part.suffix in FORMATS for _, row in _rows(part)]
     only = {name: str(value) for name, value in choices.where.items()}
     column = _shared_column(rows, names, choices.dialogue)
     known = outcomes_of(rows, column, choices.reward, only, report)
-    report.add("rewards", f"{choices.reward} of {place.name}, at the end")
-    return [one._replace(reward=known.get(name)) for name, one in zip(names, found)]
+    report.add("rewards", f"{choices.reward} of {path.name}, at the end")
+    return [one._replace(reward=known.get(name)) for name, one in zip(names, conversations)]
 
 
 def _shared_column(rows: Sequence[Row], names: Sequence[str], given: str | None) -> str | None:

@@ -38,24 +38,24 @@ def negotiations_in(part: ArchiveMember) -> Iterator[tuple[RowLocation, Row]]:
         ValueError: a line is of another form; the message says which.
     """
     for number, line in part.lines():
-        place = RowLocation(part.name, number, "line")
-        found = dict(_FIELD.findall(line))
+        location = RowLocation(part.name, number, "line")
+        fields = dict(_FIELD.findall(line))
         try:
-            yield place, _row(found)
+            yield location, _row(fields)
         except (KeyError, ValueError) as error:
-            raise ValueError(f"{place}: expected {EXPECTED}; got {line[:80]!r}.") from error
+            raise ValueError(f"{location}: expected {EXPECTED}; got {line[:80]!r}.") from error
 
 
-def _row(found: Mapping[str, str]) -> Row:
-    numbers = [int(number) for number in found["input"].split()]
+def _row(fields: Mapping[str, str]) -> Row:
+    numbers = [int(number) for number in fields["input"].split()]
     counts, values = numbers[::2], numbers[1::2]
     items = [f"{name} {n} at {worth}" for name, n, worth in zip(ITEMS, counts, values, strict=True)]
     said = [{"speaker": USER, "text": f"[{', '.join(items)}]"}]
-    shares = _CHOSEN.findall(found["output"])
+    shares = _CHOSEN.findall(fields["output"])
     agreed = len(shares) == 2 * len(ITEMS)
     own = [int(count) for _, count in shares[: len(ITEMS)]]
     points = sum(n * worth for n, worth in zip(own, values)) if agreed else 0
-    turns = [_turn(text) for text in found["dialogue"].split("<eos>")]
+    turns = [_turn(text) for text in fields["dialogue"].split("<eos>")]
     return {"turns": said + turns, "reward": points, "success": agreed}
 
 

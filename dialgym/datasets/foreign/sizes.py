@@ -76,7 +76,7 @@ def sized(
     else:
         made = make_tokenizer(tokenizer, charset)
     report.add("tokens", f"{made.vocab_size:,} of {_name(tokenizer)}")
-    counts = _token_counts(dialogues, made)
+    counts = [np.array([len(made.encode(t.text)) for t in d.turns]) for d in dialogues]
     limits = _limits(dialogues, counts, utterance_tokens, report)
     shorter, used = _within(dialogues, counts, limits, window, report)
     sizes = _sizes(shorter, charset, limits, tokenizer or f"bpe:{BPE}")
@@ -91,7 +91,7 @@ def within_reach(
 
     A text without end is not given to a tokenizer as a whole: it may take the square of its length.
     """
-    found, cut = [], 0
+    shortened, cut = [], 0
     for dialogue in dialogues:
         room = [LONGEST_TOKEN * limits[turn.party] for turn in dialogue.turns]
         beyond = [len(turn.text) > most for turn, most in zip(dialogue.turns, room)]
@@ -100,10 +100,10 @@ def within_reach(
             turns = [turn._replace(text=turn.text[:most].rstrip()) for turn, most in pairs]
             dialogue = dialogue._replace(turns=turns)
         cut += sum(beyond)
-        found.append(dialogue)
+        shortened.append(dialogue)
     if cut:
         report.add("cut", f"{cut:,} utterances at {LONGEST_TOKEN} characters for each token")
-    return found
+    return shortened
 
 
 def _name(tokenizer: str | None) -> str:
@@ -114,16 +114,16 @@ def in_charset(
     dialogues: Sequence[ImportedDialogue], report: ImportReport
 ) -> tuple[list[ImportedDialogue], str]:
     """The dialogues on lines of one charset: ASCII, or their own where that would lose much."""
-    kept = written = 0
+    ascii_count = written = 0
     for dialogue in dialogues:
         for turn in dialogue.turns:
             written += sum(map(len, turn.text.split()))
-            kept += sum(map(len, plain(turn.text).split()))
-    ascii_only = kept >= (1 - LOST) * written
+            ascii_count += sum(map(len, plain(turn.text).split()))
+    ascii_only = ascii_count >= (1 - LOST) * written
     write = plain if ascii_only else _tidy
     _tell_lost(dialogues, write, report)
-    found = [_rewritten(dialogue, write, report) for dialogue in dialogues]
-    whole = [dialogue for dialogue in found if dialogue is not None]
+    rewritten = [_rewritten(dialogue, write, report) for dialogue in dialogues]
+    whole = [dialogue for dialogue in rewritten if dialogue is not None]
     if not whole:
         raise report.nothing_left()
     if ascii_only:
@@ -135,12 +135,9 @@ def in_charset(
 
 def _tidy(text: str) -> str:
     """A text on one line, without unprintable characters."""
-    kept = (c for c in unicodedata.normalize("NFC", text) if _is_kept(c) or c.isspace())
-    return " ".join("".join(kept).split())
-
-
-def _is_kept(char: str) -> bool:
-    return char in JOINERS or (char.isprintable() and char != UNKNOWN)
+    chars = unicodedata.normalize("NFC", text)
+    printable = (c for c in chars if c in JOINERS or c.isspace() or c.isprintable())
+    return " ".join("".join(printable).replace(UNKNOWN, "").split())
 
 
 def _tell_lost(dialogues: Sequence[ImportedDialogue], write: Write, report: ImportReport) -> None:
@@ -154,7 +151,9 @@ def _tell_lost(dialogues: Sequence[ImportedDialogue], write: Write, report: Impo
         texts = [turn.text for turn in dialogue.turns if not _is_plain(turn.text)]
         used = Counter("".join(texts))
         gone = {
-            char: n for char, n in used.items() if not (_is_space_or_accent(char) or written(char))
+            char: n
+            for char, n in used.items()
+            if not (char.isspace() or unicodedata.combining(char) or written(char))
         }
         gone.pop(UNKNOWN, None)
         lost.update(gone)
@@ -169,11 +168,6 @@ def _is_plain(text: str) -> bool:
     return text.isascii() and text.isprintable()
 
 
-def _is_space_or_accent(char: str) -> bool:
-    """Return True for a character without width or one written into that before."""
-    return char.isspace() or unicodedata.combining(char) > 0
-
-
 def _name_of(char: str) -> str:
     return unicodedata.name(char, f"U+{ord(char):04X}")
 
@@ -186,11 +180,6 @@ def _rewritten(
         return dialogue._replace(turns=turns)
     report.leave_out("dialogues with an utterance of other characters alone", dialogue.where)
     return None
-
-
-def _token_counts(dialogues: Iterable[ImportedDialogue], tokenizer: Tokenizer) -> list[np.ndarray]:
-    """For each dialogue, the tokens of its texts (T,) int64."""
-    return [np.array([len(tokenizer.encode(t.text)) for t in d.turns]) for d in dialogues]
 
 
 def _limits(

@@ -36,7 +36,7 @@ class ImportedDialogue(NamedTuple):
     split: str | None = None
 
 
-Naming = Callable[[Sequence[Said]], dict[str | None, str] | None]
+PartyMapping = Callable[[Sequence[Said]], dict[str | None, str] | None]
 """The party of each speaker of a conversation; None where they are not two."""
 
 
@@ -57,7 +57,7 @@ def dialogues_of(
     Raises:
         ValueError: nobody is called `system`.
     """
-    name = _naming(conversations, system, report)
+    name = _party_mapping(conversations, system, report)
     for conversation in conversations:
         where = conversation.where
         if rated and not is_rated(conversation):
@@ -82,9 +82,9 @@ def is_rated(conversation: ImportedConversation) -> bool:
     return by_turn or conversation.reward is not None
 
 
-def _naming(
+def _party_mapping(
     conversations: Sequence[ImportedConversation], system: str | None, report: ImportReport
-) -> Naming:
+) -> PartyMapping:
     """Choose the mapping from speakers to parties, by all names of speakers."""
     names = Counter(line.speaker for c in conversations for line in c.said)
     by_lower = {str(name).strip().lower(): name for name in names if name is not None}
@@ -120,7 +120,9 @@ def _who_is_second(conversations: Sequence[ImportedConversation]) -> str:
     return seconds.most_common(1)[0][0]
 
 
-def _fixed(models: set[str], names: Counter[str | None], report: ImportReport, why: str) -> Naming:
+def _fixed(
+    models: set[str], names: Counter[str | None], report: ImportReport, why: str
+) -> PartyMapping:
     known = {name: str(name).strip().lower() for name in names}
     shown = ", ".join(sorted({str(n) for n, lower in known.items() if lower in models}))
     report.add("system", f"{shown} ({why})")
@@ -145,22 +147,22 @@ def _by_order(said: Sequence[Said]) -> dict[str | None, str] | None:
 
 
 def _turns(
-    said: Sequence[Said], name: Naming, report: ImportReport, where: str
+    said: Sequence[Said], name: PartyMapping, report: ImportReport, where: str
 ) -> list[ImportedTurn]:
     """Utterances of the two parties; consecutive ones of a party are joined."""
     if said and all(line.speaker is None for line in said):
-        parties = [(USER, SYSTEM)[place % 2] for place in range(len(said))]
+        parties = [(USER, SYSTEM)[turn % 2] for turn in range(len(said))]
     else:
-        found = name(said)
-        if found is None:
+        party_of = name(said)
+        if party_of is None:
             count = len({line.speaker for line in said})
             report.leave_out(f"dialogues of {count} speakers", where)
             return []
         for line in said:
-            if line.speaker not in found:
+            if line.speaker not in party_of:
                 report.leave_out(f"messages of the role {line.speaker!r}", where)
-        said = [line for line in said if line.speaker in found]
-        parties = [found[line.speaker] for line in said]
+        said = [line for line in said if line.speaker in party_of]
+        parties = [party_of[line.speaker] for line in said]
     turns = [_joined(party, [line for _, line in lines])
              for party, lines in groupby(zip(parties, said), key=itemgetter(0))]  # fmt: skip
     if joined := len(said) - len(turns):
@@ -180,10 +182,10 @@ def _with_reward(turns: Sequence[ImportedTurn], reward: float | None) -> list[Im
     The one of the whole dialogue comes at the system's last; a user's before any of the system's
     counts for its first.
     """
-    own = [place for place, turn in enumerate(turns) if turn.party == SYSTEM]
+    own = [index for index, turn in enumerate(turns) if turn.party == SYSTEM]
     earned, last = dict.fromkeys(own, 0.0), own[0]
-    for place, turn in enumerate(turns):
-        last = place if turn.party == SYSTEM else last
+    for index, turn in enumerate(turns):
+        last = index if turn.party == SYSTEM else last
         earned[last] += turn.reward
     earned[last] += reward or 0.0
-    return [turn._replace(reward=earned.get(place, 0.0)) for place, turn in enumerate(turns)]
+    return [turn._replace(reward=earned.get(index, 0.0)) for index, turn in enumerate(turns)]

@@ -2,10 +2,8 @@
 
 import numpy as np
 import pytest
-from stable_baselines3.common.utils import set_random_seed
 
-from agents.models.act_masks import allowed, random_acts
-from agents.models.masking import fitting
+from agents.models.act_masks import allowed
 from tests.support.act_mdps import (
     Table,
     TableEnv,
@@ -51,21 +49,3 @@ def test_a_long_episode_is_truncated():
     env.reset(seed=0)
     ends = [env.step(2 if turn % 2 else 0)[2:4] for turn in range(20)]
     assert ends == [(False, False)] * 19 + [(False, True)]
-
-
-def test_random_acts_are_allowed_and_equally_likely():
-    masks = np.tile([True, False, True, True], (6000, 1))
-    set_random_seed(0)
-    counts = np.bincount(random_acts(masks), minlength=4)
-    assert counts[1] == 0
-    assert np.abs(counts[[0, 2, 3]] - 2000).max() < 200
-
-
-def test_masks_of_another_shape_are_one_clear_error():
-    space = TableEnv(five_states()).action_space
-    assert fitting(None, 2, space).all()
-    assert fitting([1, 0, 0, 1], 1, space).tolist() == [[True, False, False, True]]
-    with pytest.raises(ValueError, match=r"action_masks: expected \(2, 4\), got \(4,\)"):
-        fitting([1, 0, 0, 1], 2, space)
-    with pytest.raises(ValueError, match="at least one act in each row"):
-        fitting(np.zeros((2, 4)), 2, space)

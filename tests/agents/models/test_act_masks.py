@@ -6,6 +6,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
+from stable_baselines3.common.utils import set_random_seed
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 import agents
@@ -26,7 +27,7 @@ from agents import (
     GPSarsa,
     SequencePPO,
 )
-from agents.models.act_masks import allowed, allowed_at_the_end
+from agents.models.act_masks import allowed, allowed_at_the_end, random_acts
 from agents.models.masking import fitting
 from tests.support.act_mdps import Table, TableEnv, beliefs_of, five_states, vec_env
 from tests.support.close import assert_close
@@ -37,7 +38,7 @@ LEARNERS = (A2C, ACER, BBQN, Committee, DQN, ENAC, FeudalDQN, GPSarsa, TRACER)
 
 
 def to_and_fro():
-    """Two states that lead to one another, each with an act of its own; a step is the limit.
+    """Two states that lead to one another, each with its own act; a step is the limit.
 
     A third act is never allowed.
     """
@@ -174,10 +175,19 @@ def test_of_several_acts_none_has_to_be_chosen():
         fitting([[False, False, True, True]], 1, space)
     with pytest.raises(ValueError, match=r"action_masks: expected \(1, 2\), got \(3,\)"):
         fitting([1, 1, 1], 1, space)
-    assert fitting(torch.ones(1, 2), 1, gym.spaces.Discrete(2)).tolist() == [[True, True]]
+    one = gym.spaces.Discrete(2)
+    assert fitting(torch.ones(1, 2), 1, one).tolist() == fitting(None, 1, one).tolist() == [[1, 1]]
 
 
 def test_masks_of_an_env_are_those_of_its_rows():
     env = vec_env(five_states(), 3)
     env.reset()
     assert allowed(env).tolist() == [five_states().masks[0].tolist()] * 3
+
+
+def test_random_acts_are_allowed_and_equally_likely():
+    masks = np.tile([True, False, True, True], (6000, 1))
+    set_random_seed(0)
+    counts = np.bincount(random_acts(masks), minlength=4)
+    assert counts[1] == 0
+    assert np.abs(counts[[0, 2, 3]] - 2000).max() < 200

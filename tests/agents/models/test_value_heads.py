@@ -1,4 +1,4 @@
-"""Value heads of one's own, by name."""
+"""Your own value heads, by name."""
 
 import numpy as np
 import pytest
@@ -10,10 +10,12 @@ import agents
 from agents import ILQL, SequencePPO, ValueGPTPolicy
 from agents.models.heads import MLPHead
 from agents.training.hyperparameters import read_hyperparameters
+from tests.support.resuming import assert_comes_back
 from tests.support.toy_policies import policy
 from tests.support.toy_tokens import Echo
 
 ID = "dialgym/Wordle-20-v0"
+HERE = "tests.agents.models.test_value_heads"
 SMALL = {"n_layer": 1, "n_embd": 16}
 
 
@@ -44,11 +46,7 @@ def learner(head, **more):
 
 @pytest.mark.parametrize(
     "name",
-    [
-        "tests.agents.models.test_value_heads:Scaled",
-        "tests.agents.models.test_value_heads.Scaled",
-        Scaled,
-    ],
+    [f"{HERE}:Scaled", f"{HERE}.Scaled", Scaled],
 )
 @pytest.mark.parametrize("shared", [True, False])
 def test_a_head_by_name_gives_the_values_learns_and_is_saved(name, shared, tmp_path):
@@ -61,8 +59,7 @@ def test_a_head_by_name_gives_the_values_learns_and_is_saved(name, shared, tmp_p
     model.learn(80)
     after = model.policy.predict_values(obs)
     assert not torch.allclose(before, after)
-    model.save(tmp_path / "model")
-    loaded = agents.load(tmp_path / "model.zip").policy
+    loaded = assert_comes_back(model, tmp_path / "model.zip").policy
     torch.testing.assert_close(loaded.predict_values(obs), after)
 
 
@@ -78,7 +75,7 @@ def test_an_unknown_setting_is_one_clear_error():
 
 def test_offline_learners_take_it_too():
     env = make_vec_env(Echo, 1)
-    kwargs = {**SMALL, "value_head": "tests.agents.models.test_value_heads:Scaled"}
+    kwargs = {**SMALL, "value_head": f"{HERE}:Scaled"}
     model = ILQL(ValueGPTPolicy, env, policy_kwargs=kwargs, seed=0)
     assert type(model.policy.value_head).__name__ == "Scaled"
 
@@ -88,11 +85,8 @@ def test_offline_learners_take_it_too():
     [
         ("nowhere:Head", "value_head: expected a dotted name such as agents.models.heads.MLPHead"),
         ("Scaled", "value_head: expected a dotted name .* got 'Scaled'"),
-        ("tests.agents.models.test_value_heads:Wide", "got Wide with values of shape .2, 3, 2"),
-        (
-            "tests.agents.models.test_value_heads:learner",
-            "takes hidden states .* got AttributeError|got TypeError",
-        ),
+        (f"{HERE}:Wide", "got Wide with values of shape .2, 3, 2"),
+        (f"{HERE}:learner", "takes hidden states .* got AttributeError|got TypeError"),
         ("agents.models.heads.MLPHead", r"got TypeError: .*missing 1 required .* 'outputs'"),
     ],
 )
@@ -102,10 +96,8 @@ def test_a_head_that_cannot_be_is_one_clear_error(name, message):
 
 
 def test_its_name_stands_in_a_file_of_hyperparameters():
-    given = {"policy_kwargs": {"value_head": "tests.agents.models.test_value_heads:Scaled"}}
-    assert (
-        read_hyperparameters("ppo", ID, given)["policy_kwargs"]["value_head"]
-        == "tests.agents.models.test_value_heads:Scaled"
-    )
+    given = {"policy_kwargs": {"value_head": f"{HERE}:Scaled"}}
+    found = read_hyperparameters("ppo", ID, given)["policy_kwargs"]["value_head"]
+    assert found == f"{HERE}:Scaled"
     with pytest.raises(ValueError, match="Did you mean 'value_head'"):
         read_hyperparameters("ppo", ID, {"policy_kwargs": {"value_heads": "x"}})

@@ -1,4 +1,4 @@
-"""What goes wrong in training ends it with one clear error, and leaves what was saved as it was."""
+"""Faults amid training: one clear error, and saved files stay as they were."""
 
 import numpy as np
 import pytest
@@ -13,6 +13,7 @@ from agents.training.checkpoint import FILE
 from dialgym.views.sb3 import DialogueVecEnv
 from tests.agents.online.test_sequence_ppo import SMALL, STEPS, collected, gradient
 from tests.support.commands import run as command
+from tests.support.resuming import assert_same_model
 from tests.support.toy_tokens import Echo
 
 ID = "dialgym/Wordle-20-v0"
@@ -23,17 +24,9 @@ ROLLOUT = 12 * 8
 
 
 def run(folder, rollouts, resume=False, **more):
-    return train(
-        ID,
-        "ppo",
-        total_timesteps=ROLLOUT * rollouts,
-        n_envs=8,
-        log_dir=folder,
-        hyperparameters={**SHORT, **more},
-        progress_bar=False,
-        checkpoint_every=1,
-        resume=resume,
-    )
+    given = {"n_envs": 8, "log_dir": folder, "progress_bar": False, "checkpoint_every": 1}
+    given |= {"hyperparameters": {**SHORT, **more}, "resume": resume}
+    return train(ID, "ppo", total_timesteps=ROLLOUT * rollouts, **given)
 
 
 def broken(monkeypatch, after, fault):
@@ -59,7 +52,7 @@ def gone(reward):
 @pytest.mark.parametrize(
     ("fault", "error", "message"),
     [
-        (nan_in_row_3, FloatingPointError, r"SequencePPO at timestep 488: expected finite rewards"),
+        (nan_in_row_3, FloatingPointError, r"SequencePPO at timestep 584: expected finite rewards"),
         (gone, RuntimeError, "the service of rewards is gone"),
     ],
 )
@@ -71,7 +64,7 @@ def test_a_fault_amid_a_run_leaves_what_was_saved_and_can_be_resumed(
     run(folder, 4)
     model = (folder / "model.zip").read_bytes()
     with monkeypatch.context() as patched:
-        # It goes on from the checkpoint after three rollouts: this is in the sixth.
+        # It goes on from the checkpoint at the end of the fourth rollout: this is in the seventh.
         broken(patched, 25, fault)
         with pytest.raises(error, match=message):
             run(folder, 8, resume=True)
@@ -79,23 +72,13 @@ def test_a_fault_amid_a_run_leaves_what_was_saved_and_can_be_resumed(
     assert not [path for path in folder.iterdir() if path.name.startswith(".")]
     assert (folder / FILE).is_file()
     resumed = run(folder, 8, resume=True)
-    for a, b in zip(whole.policy.parameters(), resumed.policy.parameters(), strict=True):
-        assert torch.equal(a, b)
+    assert_same_model(whole, resumed)
 
 
 def test_weights_that_overflow_end_training_before_anything_is_saved(tmp_path):
     message = r"SequencePPO at timestep \d+: expected (a finite loss|finite weights).*learning rate"
     with pytest.raises(FloatingPointError, match=message):
-        train(
-            ID,
-            "ppo",
-            total_timesteps=ROLLOUT * 3,
-            n_envs=8,
-            log_dir=tmp_path,
-            progress_bar=False,
-            hyperparameters={**SHORT, "learning_rate": 1e30},
-            checkpoint_every=1,
-        )
+        run(tmp_path, 3, learning_rate=1e30)
     assert not {"model.zip", FILE} & {path.name for path in tmp_path.iterdir()}
 
 
@@ -209,8 +192,7 @@ def test_a_float16_run_is_resumed_exactly(tmp_path):
     whole = run(tmp_path / "whole", 5, compute={"autocast": "fp16"})
     run(tmp_path / "two", 3, compute={"autocast": "fp16"})
     resumed = run(tmp_path / "two", 5, resume=True, compute={"autocast": "fp16"})
-    for a, b in zip(whole.policy.parameters(), resumed.policy.parameters(), strict=True):
-        assert torch.equal(a, b)
+    assert_same_model(whole, resumed)
     assert resumed.updater.scaler.state_dict() == whole.updater.scaler.state_dict()
     assert whole.updater.scaler.state_dict()["_growth_tracker"] > 0
 

@@ -7,13 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from stable_baselines3.common.env_util import make_vec_env
 
-import agents
 import dialgym
 from agents import NLPO, SequencePPO
 from agents.decoding.distributions import nucleus
 from agents.models.masking import packed_bits, unpacked_bits
 from dialgym.language.tokenizers import END
 from tests.agents.online.test_sequence_ppo import SMALL, STEPS, collected, gradient, limited
+from tests.support.resuming import assert_comes_back
 from tests.support.toy_tokens import Echo, V
 
 MASKED = {"top_p": 0.6, "min_tokens": 1, "mask_every": 2}
@@ -156,14 +156,7 @@ def test_adapters_have_a_copy_over_the_same_weights(tmp_path):
     trained = [n for n, w in model.mask_policy.backbone.named_parameters() if "lora_B" in n]
     theirs = dict(model.mask_policy.backbone.named_parameters())
     assert all(not torch.equal(ours[name], theirs[name]) for name in trained)
-    model.save(tmp_path / "model")
-    loaded = agents.load(tmp_path / "model.zip")
-    assert type(loaded) is NLPO
-    for a, b in zip(model.mask_policy.parameters(), loaded.mask_policy.parameters(), strict=True):
-        assert torch.equal(a, b)
-    obs = np.stack([Echo().reset(seed=i)[0] for i in range(6)])
-    expected = model.predict(obs, deterministic=True)[0]
-    assert loaded.predict(obs, deterministic=True)[0].tolist() == expected.tolist()
+    assert_comes_back(model, tmp_path / "model.zip")
 
 
 def test_masks_of_the_env_and_of_the_nucleus_hold_together():

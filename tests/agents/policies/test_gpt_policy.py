@@ -17,7 +17,7 @@ from agents.models.prefixes import lengths_of
 from tests.support.toy_policies import CLOSE, SMALL, WINDOW, plain, policy, random_rows
 from tests.support.toy_tokens import Echo, V, box
 
-# A value network of its own
+# A separate value network
 
 
 def test_a_value_network_of_its_own_starts_equal_and_learns_alone():
@@ -88,68 +88,29 @@ def test_flags_reach_every_backbone():
     assert policy().backbone._compiled_call_impl is None
 
 
-def test_a_cached_policy_notices_another_precision():
-    p = policy(mask=False)
-    torch.nn.init.normal_(p.value_head.linear.weight)
-    obs = torch.tensor(random_rows(np.random.default_rng(0), 5))
-    with torch.no_grad():
-        exact = p.predict_values(obs)
-        with torch.autocast("cpu", torch.bfloat16):
-            rounded = p.predict_values(obs)
-            _, values, log_prob = p(obs)
-        assert values.dtype == log_prob.dtype == torch.float32
-        assert not torch.equal(exact, rounded)
-        torch.testing.assert_close(rounded, exact, atol=0.1, rtol=0.1)
-        torch.testing.assert_close(p.predict_values(obs), exact, **CLOSE)
-
-
 # Inside the algorithms
 
 
-ALGORITHMS = [
-    (PPO, GPTPolicy, {"n_steps": 8, "batch_size": 16, "n_epochs": 2}),
-    (
-        PPO,
-        GPTPolicy,
-        {"n_steps": 8, "batch_size": 16, "rollout_buffer_class": EpisodeRolloutBuffer},
+BRIEF = {"n_steps": 8, "batch_size": 16}
+OWN = {"policy_kwargs": {"share_features_extractor": False}}
+PLAIN, MASKED = (PPO, GPTPolicy), (MaskablePPO, MaskableGPTPolicy)
+ALGORITHMS = {
+    "ppo": (*PLAIN, {**BRIEF, "n_epochs": 2}),
+    "ppo-episodes": (*PLAIN, {**BRIEF, "rollout_buffer_class": EpisodeRolloutBuffer}),
+    "ppo-separate": (*PLAIN, {**BRIEF, **OWN}),
+    "a2c": (A2C, GPTPolicy, {}),
+    "a2c-separate": (A2C, GPTPolicy, OWN),
+    "maskable-ppo": (*MASKED, {**BRIEF, "n_epochs": 2}),
+    "maskable-ppo-separate": (*MASKED, {**BRIEF, **OWN}),
+    "maskable-ppo-episodes": (
+        *MASKED, {**BRIEF, "rollout_buffer_class": MaskableEpisodeRolloutBuffer},
     ),
-    (A2C, GPTPolicy, {}),
-    (MaskablePPO, MaskableGPTPolicy, {"n_steps": 8, "batch_size": 16, "n_epochs": 2}),
-    (
-        MaskablePPO,
-        MaskableGPTPolicy,
-        {"n_steps": 8, "batch_size": 16, "policy_kwargs": {"share_features_extractor": False}},
-    ),
-    (
-        PPO,
-        GPTPolicy,
-        {"n_steps": 8, "batch_size": 16, "policy_kwargs": {"share_features_extractor": False}},
-    ),
-    (A2C, GPTPolicy, {"policy_kwargs": {"share_features_extractor": False}}),
-    (
-        MaskablePPO,
-        MaskableGPTPolicy,
-        {
-            "n_steps": 8,
-            "batch_size": 16,
-            "rollout_buffer_class": MaskableEpisodeRolloutBuffer,
-        },
-    ),
-]
-NAMES = [
-    "ppo",
-    "ppo-episodes",
-    "a2c",
-    "maskable-ppo",
-    "maskable-ppo-separate",
-    "ppo-separate",
-    "a2c-separate",
-    "maskable-ppo-episodes",
-]
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(("algorithm", "policy_class", "options"), ALGORITHMS, ids=NAMES)
-def test_learns_evaluates_saves_and_loads(algorithm, policy_class, options, tmp_path):
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_learns_evaluates_saves_and_loads(name, tmp_path):
+    algorithm, policy_class, options = ALGORITHMS[name]
     options = {**options, "policy_kwargs": {**SMALL, **options.get("policy_kwargs", {})}}
     model = algorithm(policy_class, make_vec_env(Echo, 4, seed=0), seed=0, **options)
     model.learn(64)

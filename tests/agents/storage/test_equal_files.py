@@ -22,16 +22,8 @@ def test_the_same_training_gives_the_same_bytes(tmp_path, monkeypatch, algo):
         monkeypatch.setattr(time, "localtime", lambda *_, at=clock: time.gmtime(at))
         monkeypatch.setattr(time, "time_ns", lambda at=clock: int(at * 1e9))
         folder = tmp_path / name
-        agents.train(
-            ENVS[algo],
-            algo,
-            total_timesteps=200,
-            seed=3,
-            log_dir=folder,
-            device="cpu",
-            progress_bar=False,
-            hyperparameters=SMALL[algo],
-        )
+        given = {"hyperparameters": SMALL[algo], "log_dir": folder, "device": "cpu", "seed": 3}
+        agents.train(ENVS[algo], algo, total_timesteps=200, progress_bar=False, **given)
         files.append((folder / "model.zip").read_bytes())
     assert files[0] == files[1]
 

@@ -1,4 +1,4 @@
-"""The table of algorithms, and algorithms of one's own in it."""
+"""The table of algorithms, and your own algorithms in it."""
 
 import subprocess
 import sys
@@ -12,7 +12,6 @@ from stable_baselines3 import A2C, PPO
 import agents
 import dialgym
 from agents.registry import ALGORITHMS, find, name_of, names
-from scripts.make_algorithm_table import PAGE, with_table
 from tests.support.commands import fail, run, succeed
 
 ACTS, WORDS = "dialgym/SlotFilling-act-v0", "dialgym/Wordle-20-v0"
@@ -22,15 +21,15 @@ OWN = '''
 import agents
 
 class Mine(agents.SequencePPO):
-    """An algorithm of one's own."""
+    """Your own algorithm."""
 
 class Policy(agents.GPTPolicy):
-    """A policy of one's own."""
+    """Your own policy."""
 '''
 
 
 class Patient(A2C):
-    """An algorithm of one's own."""
+    """Your own algorithm."""
 
 
 class Unregistered(PPO):
@@ -39,7 +38,7 @@ class Unregistered(PPO):
 
 @pytest.fixture(autouse=True)
 def table(monkeypatch):
-    """What a test registers is gone after it."""
+    """Remove the algorithms that a test registers."""
     for name in ("_registered", "_classes"):
         monkeypatch.setattr(f"agents.registry.{name}", {})
 
@@ -57,11 +56,6 @@ def test_public_names_are_those_of_the_table():
     ours = [row.home.rpartition(":")[2] for row in ALGORITHMS.values() if "agents." in row.home]
     assert set(ours) <= set(agents.__all__)
     assert agents.SequencePPO is find("ppo").load()
-
-
-def test_the_documentation_has_the_table():
-    page = PAGE.read_text("utf-8")
-    assert page == with_table(page), "run python scripts/make_algorithm_table.py"
 
 
 def test_an_algorithm_of_ones_own_trains_and_loads_by_its_name(tmp_path):

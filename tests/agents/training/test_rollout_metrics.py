@@ -1,4 +1,4 @@
-"""What a run logs of its utterances: parts of the reward, lengths, and measures of one's own."""
+"""Logs of a run's utterances: parts of the reward, lengths, and your own measures."""
 
 import json
 
@@ -16,9 +16,11 @@ from agents.training.rollout_metrics import (
     measures,
     parts_of_the_reward,
 )
+from agents.training.tracking import ID_FILE
 from dialgym.views.making import make_view
 
 ID = "dialgym/Wordle-20-v0"
+HERE = "tests.agents.training.test_rollout_metrics"
 TINY = {"n_layer": 1, "n_embd": 16}
 # Rollouts end within utterances.
 SHORT = {"n_steps": 13, "batch_size": 288, "n_epochs": 1, "policy_kwargs": TINY}
@@ -111,17 +113,9 @@ def test_parts_of_the_reward_come_through_every_pool():
 def test_a_run_logs_what_its_utterances_were(algo, workers, tmp_path):
     recorder = Recorder()
     more = {"group_size": 4, "n_steps": 128} if algo == "grpo" else {}
-    train(
-        ID,
-        algo,
-        total_timesteps=13 * 8 * 3,
-        log_dir=tmp_path,
-        workers=workers,
-        metrics=[recorder],
-        env_kwargs={"constraint": None},
-        hyperparameters={**SHORT, **more},
-        **ARGUMENTS,
-    )
+    given = {"workers": workers, "metrics": [recorder], "env_kwargs": {"constraint": None}}
+    given |= {"hyperparameters": {**SHORT, **more}, "log_dir": tmp_path}
+    train(ID, algo, total_timesteps=13 * 8 * 3, **given, **ARGUMENTS)
     found = logged(tmp_path)
     assert len(recorder.seen) >= 1
     assert [value for _, value in found["mine/utterances"]] == [len(i) for i in recorder.seen]
@@ -154,38 +148,20 @@ def test_measures_come_from_a_file_of_hyperparameters(tmp_path):
         "  policy_kwargs: {n_layer: 1, n_embd: 16},\n"
         "  metrics: {'tests.agents.training.test_rollout_metrics:Recorder': {name: mine/count}}}\n"
     )
+    given = {"hyperparameters_file": file, "log_dir": tmp_path / "run", "progress_bar": False}
     with pytest.raises(ValueError, match=r"default of .*mine.yml: it names 'tests\..*:Recorder'"):
-        train(ID, "ppo", hyperparameters_file=file, log_dir=tmp_path / "run", progress_bar=False)
-    train(
-        ID,
-        "ppo",
-        hyperparameters_file=file,
-        log_dir=tmp_path / "run",
-        progress_bar=False,
-        trust=True,
-    )
+        train(ID, "ppo", **given)
+    train(ID, "ppo", trust=True, **given)
     assert len(logged(tmp_path / "run")["mine/count"]) == 1
 
 
 @pytest.mark.parametrize(
     ("chosen", "message"),
     [
-        (
-            ["tests.agents.training.test_rollout_metrics:Nothing"],
-            "metrics: expected a dotted name such as my_package.metrics:Pol",
-        ),
-        (
-            ["tests.agents.training.test_rollout_metrics:Stateless"],
-            "expected 'tests.agents.training.test_rollout_metrics:Stateless' to be callable",
-        ),
-        (
-            {"tests.agents.training.test_rollout_metrics:Recorder": {"nam": 1}},
-            "'tests.agents.training.test_rollout_metrics:Recorder' cannot be made: .*'nam'",
-        ),
-        (
-            "tests.agents.training.test_rollout_metrics:Recorder",
-            r"expected a list such as \['tests.agents.training.test_rollout_metrics:Recorder'\]",
-        ),
+        ([f"{HERE}:Nothing"], "metrics: expected a dotted name such as my_package.metrics:Pol"),
+        ([f"{HERE}:Stateless"], f"expected '{HERE}:Stateless' to be callable"),
+        ({f"{HERE}:Recorder": {"nam": 1}}, f"'{HERE}:Recorder' cannot be made: .*'nam'"),
+        (f"{HERE}:Recorder", rf"expected a list such as \['{HERE}:Recorder'\]"),
     ],
 )
 def test_measures_that_cannot_be_are_one_clear_error(chosen, message, tmp_path):
@@ -205,19 +181,13 @@ def test_measures_that_give_no_numbers_are_one_clear_error(tmp_path):
 
 def test_weights_and_biases_gets_a_table_of_dialogues(tmp_path):
     wandb = pytest.importorskip("wandb")
-    train(
-        ID,
-        "ppo",
-        total_timesteps=208,
-        log_dir=tmp_path,
-        wandb={"mode": "offline"},
-        hyperparameters=SHORT,
-        eval_freq=104,
-        eval_episodes=2,
-        samples=2,
-        **ARGUMENTS,
-    )
+    given = {"eval_freq": 104, "eval_episodes": 2, "samples": 2, "wandb": {"mode": "offline"}}
+    given |= {"hyperparameters": SHORT, "log_dir": tmp_path, "total_timesteps": 208}
+    train(ID, "ppo", **given, **ARGUMENTS)
     assert wandb.run is None
+    identity = (tmp_path / ID_FILE).read_text()
+    (record,) = tmp_path.glob(f"wandb/offline-run-*/run-{identity}.wandb")
+    assert b"rollout/ep_rew_mean" in record.read_bytes()
     tables = sorted(tmp_path.glob("wandb/offline-run-*/files/media/table/samples_*.table.json"))
     assert len(tables) == 2
     found = [json.loads(path.read_text("utf-8")) for path in tables]

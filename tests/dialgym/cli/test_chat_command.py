@@ -63,9 +63,9 @@ def test_the_history_is_what_was_said():
 
     session = Session(reply)
     for line in ["a", "long", "  b ", "/undo", "c", "/reset", "d"]:
-        assert session.heed(line)
+        assert session.handle(line)
     assert seen == [("a", []), ("b", ["a", "A"]), ("c", ["a", "A"]), ("d", [])]
-    assert not session.heed("/quit")
+    assert not session.handle("/quit")
 
 
 def test_the_same_seed_gives_the_same_chat(model):

@@ -135,16 +135,6 @@ def nothing():
 """
 
 
-BROKEN_ACTS = """
-class Few(Asking):
-    def mask(self, state):
-        return super().mask(state)[:2]
-
-class Broken(Wishes):
-    acts = {**Wishes.acts, "system": Few()}
-"""
-
-
 @pytest.fixture
 def module(tmp_path, monkeypatch):
     (tmp_path / "my_own_task.py").write_text(TASK)
@@ -152,24 +142,6 @@ def module(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", [*sys.path])
     yield
     sys.modules.pop("my_own_task", None)
-
-
-def test_a_registered_task_is_checked():
-    text = succeed("check", SMALL, "-n", "5")
-    assert text.count("✓ Wordle: ") == 5
-
-
-def test_your_own_task_is_checked(module):
-    assert "✓ Small: views agree" in succeed("check", "my_own_task:Small", "-n", "5")
-
-
-def test_acts_are_checked_too(module):
-    assert "✓ Wishes: views agree" in succeed("check", "tests.support.toy_acts:Wishes", "-n", "5")
-    broken = "from tests.support.toy_acts import Asking, Wishes\n\n" + BROKEN_ACTS
-    Path("my_own_task.py").write_text(broken, encoding="utf-8")
-    result = run("check", "my_own_task:Broken", "-n", "5")
-    assert result.exit_code == 1
-    assert "acts of system (seed 0): expected (4,) bool of mask(); got" in result.stderr
 
 
 def test_a_broken_task_is_told_so(module):
@@ -221,15 +193,6 @@ def test_evaluate_prints_and_writes(tmp_path):
     assert result.seeds == (1, 2)
     assert f"{result.mean_return:.2f}" in text
     assert "unknown policy for the system 'x'" in fail("evaluate", "x", SMALL)
-
-
-def test_benchmark_writes_its_folder(tmp_path):
-    out = tmp_path / "out"
-    succeed("benchmark", "--policies", "random,best=optimal", "--ids", SMALL, "-n", "10",
-            "--out", str(out))  # fmt: skip
-    results = json.loads((out / "results.json").read_text())["results"]
-    assert [result["policy"] for result in results] == ["random", "best"]
-    assert (out / "scores.png").is_file()
 
 
 def test_benchmark_of_a_suite():
@@ -302,6 +265,8 @@ def test_policies_settings_and_numbers_are_read():
         "secret": "fixed",
         "a": "b=c",
     }
+    powers = {"a": 1e-4, "b": -2500.0, "c": "1e-4x", "d": "lin_1e-3", "e": 3}
+    assert settings(["a=1e-4", "b=-2.5E3", "c=1e-4x", "d=lin_1e-3", "e=3"]) == powers
     assert numbers("0, 2,") == [0, 2]
     with pytest.raises(ValueError, match=r"--policies: expected distinct names .* got 'a,a'"):
         parse_policies("a,a")
@@ -329,7 +294,8 @@ def test_files_of_the_current_folder_hide_nothing(program, names, workers, tmp_p
         (tmp_path / f"{name}.py").write_text("raise SystemExit('imported')\n", "utf-8")
     (tmp_path / "my_own_task.py").write_text(TASK, "utf-8")
     command = ["collect", "my_own_task:Small", "--policy", "random", "--out", "data", "-n", "2"]
-    for line in ([*command, "--workers", str(workers)], ["data", "describe", "data"]):
+    lines = [[*command, "--workers", str(workers)], ["data", "describe", "data"]]
+    for line in lines[: 1 if workers else 2]:  # the second too where it is nightly
         ran = subprocess.run(
             [sys.executable, *program, *line],
             cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)},

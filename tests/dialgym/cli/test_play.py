@@ -3,7 +3,6 @@
 import pytest
 
 import dialgym
-from dialgym.cli.common import settings
 from dialgym.cli.play import rules
 from dialgym.registry import entries, make_task
 from dialgym.simulators import Speaker
@@ -162,9 +161,3 @@ def test_what_a_constraint_admits():
     assert not allows(constraint, "slee")
     assert not allows(constraint, "sleeps")
     assert not allows(constraint, "zzzzz")
-
-
-def test_settings_may_be_powers_of_ten():
-    pairs = ["a=1e-4", "b=-2.5E3", "c=1e-4x", "d=lin_1e-3", "e=3"]
-    expected = {"a": 1e-4, "b": -2500.0, "c": "1e-4x", "d": "lin_1e-3", "e": 3}
-    assert settings(pairs) == expected

@@ -106,21 +106,6 @@ def test_batches_of_decisions(games: Dataset):
         next(data.batches(len(data) + 1, np.random.default_rng(0)))
 
 
-def test_they_fill_a_replay_buffer_of_sb3(games: Dataset):
-    buffers = pytest.importorskip("stable_baselines3.common.buffers")
-    env, data = gym.make(ENV), games.acts().decisions
-    spaces = env.observation_space, env.action_space
-    buffer = buffers.ReplayBuffer(len(data.rewards), *spaces, handle_timeout_termination=True)
-    for k in range(len(data.rewards)):
-        info = {"TimeLimit.truncated": bool(data.truncated[k])}
-        buffer.add(
-            data.observations[k], data.next_observations[k], data.actions[k],
-            data.rewards[k], data.dones[k], [info],
-        )  # fmt: skip
-    assert buffer.full
-    np.testing.assert_array_equal(buffer.rewards[:, 0], data.rewards)
-
-
 @pytest.mark.slow
 def test_they_are_the_same_in_any_number_of_workers_and_files(tmp_path: Path):
     kwargs: dict[str, Any] = {"seed": 1, "shard_size": 4, "num_envs": 4}
@@ -154,16 +139,6 @@ def test_what_has_no_acts_says_so(games: Dataset):
     other = dialgym.collect(ENV, "agenda", 2, env_kwargs={"learner": "user"})
     with pytest.raises(ValueError, match="got acts of 2 kinds"):
         concatenate([games, other]).acts()
-
-
-def test_older_datasets_have_no_acts(tmp_path: Path):
-    parquet = pytest.importorskip("pyarrow.parquet")
-    old = dialgym.collect("Wordle-20-v0", "random", 5)
-    names = ["acts", "observations", "actions", "action_masks"]
-    parquet.write_table(old.table.drop_columns(names), tmp_path / "old.parquet")
-    read = dialgym.load_dataset(tmp_path / "old.parquet")
-    assert read.table.equals(old.table)
-    assert len(read + old) == 10
 
 
 def test_a_description_counts_them(games: Dataset):

@@ -11,21 +11,9 @@ import pytest
 import dialgym
 from dialgym.datasets import Dataset, TokenBatch, TokenData, packing, returns_to_go
 from dialgym.language.tokenizers import END, FIRST_TEXT, PAD
+from tests.support.players import Babbler
 
 WORDLES = ("Wordle-v0", "Wordle-20-v0", "Wordle-ILQL-v0", "Wordle-Adversarial-v0")
-
-
-class Babbler:
-    """Samples tokens of any kind from a generator of its own."""
-
-    def __init__(self, low: int = 0) -> None:
-        self.low, self.rng = low, np.random.default_rng(0)
-
-    def set_random_seed(self, seed: int) -> None:
-        self.rng = np.random.default_rng(seed)
-
-    def predict(self, observation: np.ndarray, **_: Any) -> tuple[np.ndarray, None]:
-        return self.rng.integers(self.low, 32, len(observation)), None
 
 
 def replay(dataset: Dataset, batch: TokenBatch, **kwargs: Any) -> None:

@@ -87,7 +87,7 @@ def test_a_share_of_the_budgets_is_a_panel_of_its_own():
         ("wordle@", r"panel 'wordle@': expected a number after '@', such as wordle@0.1"),
         ("wordle@x", r"expected a number after '@'"),
         ("wordl@0.1", r"unknown panel 'wordl@0.1'"),
-        ("slot-filling-acts@0.1", r"takes over the rows of another command, and has no budgets"),
+        ("slot-filling-acts@0.1", r"has tests of whole trainings, and no budgets"),
     ],
 )
 def test_shares_that_are_none_are_refused(name, message):

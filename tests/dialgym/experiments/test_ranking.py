@@ -8,8 +8,13 @@ import pytest
 
 from dialgym.experiments.pages import _scripted, write_ranking
 from dialgym.experiments.panel import panel_named
-from dialgym.experiments.panel_costs import costs_as_markdown, panel_costs
-from dialgym.experiments.panel_tables import compare_rows, ranking_as_markdown, ranking_rows
+from dialgym.experiments.panel_tables import (
+    compare_rows,
+    costs_as_markdown,
+    panel_costs,
+    ranking_as_markdown,
+    ranking_rows,
+)
 from dialgym.experiments.pydial_ranking import ranking_of_csv, training_seconds
 from dialgym.experiments.ranking import (
     RankedPolicy,

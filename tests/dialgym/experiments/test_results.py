@@ -51,7 +51,9 @@ def test_json_keeps_what_a_task_measures(tmp_path):
 
 def test_json_of_something_else_is_refused(tmp_path):
     (tmp_path / "a.json").write_text("{}")
-    with pytest.raises(ValueError, match="it lacks policy, seeds, env_kwargs, environments"):
+    with pytest.raises(
+        ValueError, match="it lacks policy, seeds, env_kwargs, stand_ins, oracle, actions, env"
+    ):
         Result.from_json(tmp_path / "a.json")
     (tmp_path / "b.json").write_text("no")
     with pytest.raises(ValueError, match="expected a result as JSON"):

@@ -22,7 +22,7 @@ GRAMMARS = st.builds(
 
 
 def plainly(grammar, words):
-    """Whether the nodes admit the words, one after the other."""
+    """Return True if the nodes admit the words, one after the other."""
     node = "a"
     for word in words:
         node = grammar._after[node].get(word)

@@ -165,6 +165,16 @@ def test_a_reset_of_some_rows_shows_the_others_as_they_were_set(pools):
     assert np.array_equal(after[1:], seen[1:])
 
 
+def test_a_state_goes_on_in_another_number_of_processes(pools):
+    pool, twin = pools
+    for seed, (one, other) in enumerate((pools, pools[::-1])):
+        one.reset(seed=seed)
+        other.reset(seed=9)
+        other.step(np.arange(5, 10))
+        one.set_state(other.get_state())
+        goes_on_alike(pool, twin)
+
+
 def test_each_row_has_its_own_options(pools):
     pool, twin = pools
     words = twin.task.answers[:5]
@@ -265,6 +275,7 @@ print("whole")
 """
 
 
+@pytest.mark.slow
 def test_forked_children_leave_the_workers_alone():
     run = subprocess.run([sys.executable, "-c", FORKS], capture_output=True, text=True, check=True)
     assert run.stdout == "whole\n"

@@ -45,7 +45,7 @@ def test_hardly_any_reply_of_people_is_degenerate(data):
 
 
 def hacked(hack, text, parent):
-    """What is said to a parent by way of a hack."""
+    """The text of a hack in reply to a parent."""
     if hack == "the parent":
         return parent
     return " ".join(parent.split()[1:]) if hack == "most of the parent" else text

@@ -17,7 +17,7 @@ REPLIES = [Reply("one two three"), Reply("one"), Reply("one two three", ("before
 
 @dataclass(frozen=True, kw_only=True)
 class Letters(Reward):
-    """How many letters `letter` the reply has; keeps count of what it was asked."""
+    """The number of letters `letter` of a reply; keeps the replies that it was asked for."""
 
     name = "letters"
     bounds = (0.0, 100.0)

@@ -1,4 +1,4 @@
-"""What an evaluation reports, against the reference libraries, and its intervals."""
+"""Metrics of an evaluation, against the reference libraries, and their intervals."""
 
 import random
 

@@ -21,16 +21,10 @@ from tests.support.tiny_judges import WINDOWS, WORDS, save, tokenizer
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
+pytestmark = pytest.mark.usefixtures("offline")
 
 ACTS = ("inform", "question", "directive")
 KINDS = ("bert", "roberta", "gpt2")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def offline():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -16,13 +16,7 @@ from tests.support.tiny_judges import save
 package = pytest.importorskip("sentence_transformers")
 util = pytest.importorskip("sentence_transformers.util")
 PAIRS = generated(random.Random(5), 90)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def offline():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-        yield
+pytestmark = pytest.mark.usefixtures("offline")
 
 
 @pytest.fixture(scope="module")

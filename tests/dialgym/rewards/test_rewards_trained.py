@@ -138,7 +138,7 @@ def test_what_was_learnt_is_kept_and_loaded(empty_cache, monkeypatch):
 
 
 @pytest.mark.parametrize("broken", ["empty", "short", "other", "noise", "shape"])
-def test_a_broken_file_is_made_anew(empty_cache, broken):
+def test_a_broken_file_is_made_again(empty_cache, broken):
     first = trained_classifier(examples())
     (path,) = empty_cache.glob("*.npz")
     whole = path.read_bytes()

@@ -323,7 +323,7 @@ def test_bad_options(path, index):
         Comments(path, model=Level()).initial(rng(), {"index": index})
 
 
-def test_a_pickled_task_learns_anew_and_scores_the_same(path):
+def test_a_pickled_task_learns_again_and_scores_the_same(path):
     task = Comments(path, reward="model")
     before = reward_of(task, "More flour.").rewards
     other = pickle.loads(pickle.dumps(task))

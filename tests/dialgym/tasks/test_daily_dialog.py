@@ -252,7 +252,7 @@ def test_random_and_reference_speakers(path):
     assert texts == {turn for split, turns in TALKS if split == "train" for turn in turns}
 
 
-def test_a_partner_of_ones_own(path):
+def test_a_partner_of_your_own(path):
     class Parrot:
         def reply(self, task, state, rng):
             return state.lines[-1].text
@@ -341,7 +341,7 @@ def test_intents_need_acts(tmp_path):
 
 @pytest.mark.parametrize("settings", [{"turns": 1}, {"turns": 3, "start": "first"}], ids=str)
 def test_collected_references_are_actions_and_contexts_are_not(path, settings):
-    """What is cloned from: the token data is what the env shows, and only replies are actions."""
+    """Data to clone from: the tokens are those that the env shows, and only replies are actions."""
     kwargs = {"data": path, "rewards": {"length": 1.0}, "tokenizer": "char", **settings}
     dataset = dialgym.collect("DailyDialog-v0", "reference", 20, env_kwargs=kwargs)
     data = dataset.tokens()

@@ -107,7 +107,7 @@ FORMATS = {f.__name__: f for f in (jsonl, gzipped, convlab, original, unzipped, 
 
 
 def content(splits) -> dict:
-    """What was read, without the numbers of names."""
+    """The content that was read, without the numbers of names."""
     return {
         split: (
             list(corpus.texts),
@@ -182,7 +182,7 @@ def test_lists_of_a_table_are_json(tmp_path):
 
 
 def write(name: str, text: str | bytes):
-    """Writes a file of that name."""
+    """Make a function that writes a file of that name."""
 
     def make(path: Path) -> Path:
         target = path / name
@@ -194,7 +194,7 @@ def write(name: str, text: str | bytes):
 
 
 def with_acts(acts: str):
-    """Writes the files of the release: two dialogues of two utterances, with these acts."""
+    """Make a function that writes the release's files: two dialogues of two turns, these acts."""
 
     def make(path: Path) -> Path:
         texts = "Hi. __eou__ Hello. __eou__\nA __eou__ B __eou__\n"

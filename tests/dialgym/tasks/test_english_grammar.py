@@ -49,7 +49,7 @@ WRONG = {
 
 
 def faults(text: str, values: tuple[str, ...]) -> list[str]:
-    """What is wrong with a sentence, but for what a value brings along."""
+    """Faults of a sentence, but for those that a value brings along."""
     own = "\n".join(values)
     return [
         f"{name}: {text}"

@@ -1,4 +1,4 @@
-"""What a party is not told refuses to be read, in the copies that scripted policies are given."""
+"""Hidden state: it refuses to be read in the copies that scripted policies are given."""
 
 import copy
 import pickle

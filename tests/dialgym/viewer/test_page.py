@@ -40,7 +40,7 @@ def test_a_model_is_talked_to_with_what_was_said_before(tmp_path):
         heard.append((text, history))
         return "fine"
 
-    viewer = open_viewer([], tmp_path, talk=talk)
+    viewer = open_viewer([], tmp_path, chat_reply=talk)
     assert viewer.sources(Query({}))["chat"]
     query = {"text": "how are you?", "history": ["hello", "hello"]}
     assert viewer.chat(Query(query)) == {"reply": "fine"}

@@ -37,7 +37,7 @@ def turns(*texts):
 def test_where_dialogues_part():
     found = parting(turns("a", "1", "b", "2"), turns("a", "1", "c", "3"))
     assert found is not None
-    assert (found.place, found.context, found.replies) == (2, ("a", "1"), ("b", "c"))
+    assert (found.turn, found.context, found.replies) == (2, ("a", "1"), ("b", "c"))
     assert parting(turns("a", "1", "b"), turns("a", "2", "c")) is None  # another answer before
     assert parting(turns("a", "1"), turns("a", "1")) is None
     assert parting(turns("a", "1"), turns("a", "1", "b")) is None  # one ended before

@@ -2,7 +2,6 @@
 
 import gymnasium as gym
 import numpy as np
-import pytest
 
 from dialgym.tasks.slot_filling import SlotFilling
 from dialgym.views.act_env import ActEnv
@@ -32,11 +31,3 @@ def test_masks_come_with_the_info_if_asked_for():
     info = env.step(0)[-1]
     assert (info["action_mask"] == env.unwrapped.action_masks()).all()
     assert env.unwrapped.action_masks().shape == (env.action_space.n,)
-
-
-@pytest.mark.parametrize("env_id", ["CamRestaurants-Env2", "CamRestaurants-Env4"])
-def test_without_masks_all_but_two_acts_are_free(env_id):
-    env = gym.make(f"dialgym/{env_id}-act-v0").unwrapped
-    env.reset(seed=0)
-    free = {name for name, allowed in zip(env.act_names, env.action_masks()) if allowed}
-    assert set(env.act_names) - free == {"repeat", "restart"}

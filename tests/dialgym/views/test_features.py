@@ -7,16 +7,13 @@ from gymnasium.utils.env_checker import check_env
 
 import dialgym
 from dialgym.tasks.slot_filling import SlotFilling
-from dialgym.tasks.wordle import Wordle
 from dialgym.testing import check_batch, check_task, check_views
 from dialgym.views.act_env import ActEnv
-from dialgym.views.act_vector_env import ActVectorEnv
 from dialgym.views.spaces import TokenBox
 from dialgym.views.token_env import TokenEnv
 from dialgym.views.token_vector_env import TokenVectorEnv
 from dialgym.views.two_party import TokenTwoPartyEnv
 from dialgym.views.utterance_env import UtteranceEnv
-from dialgym.views.utterance_vector_env import UtteranceVectorEnv
 from tests.support.toy_pictures import NAMES, SIZE, NameIt
 
 TOYS = "tests.support.toy_pictures:NameIt"
@@ -35,6 +32,7 @@ def test_the_toy_is_sound():
     check_task(NameIt())
     check_views(NameIt())
     check_batch(NameIt())
+    check_batch(NameIt(), num_envs=4, steps=120, anchors=True)
 
 
 def test_tokens_and_features_are_observed_where_that_is_asked_for():
@@ -65,20 +63,6 @@ def test_features_share_no_memory():
     assert (batch.step(np.array([5, 5]))[0]["features"] == kept).all()
 
 
-@pytest.mark.parametrize(
-    "kwargs", [{"features": True}, {"features": True, "anchors": True}], ids=str
-)
-def test_a_batch_with_features_equals_single_envs(kwargs):
-    check_batch(NameIt(), num_envs=4, steps=120, **kwargs)
-
-
-@pytest.mark.parametrize(
-    "task", [Wordle(words=40), SlotFilling(env=2, turns=5)], ids=lambda task: task.name
-)
-def test_a_batch_with_anchors_equals_single_envs(task):
-    check_batch(task, num_envs=3, steps=120, anchors=True)
-
-
 @pytest.mark.parametrize("view", [TokenEnv, UtteranceEnv, ActEnv])
 def test_an_anchor_stays_until_something_is_heard(view):
     env = view(SlotFilling(env=1), anchors=True)
@@ -89,22 +73,6 @@ def test_an_anchor_stays_until_something_is_heard(view):
     assert (info["anchor"] == before) == (view is TokenEnv)
     assert info["anchor"] == env.task.anchor(env.dialogue.state, "system")
     assert "anchor" not in view(SlotFilling(env=1)).reset(seed=0)[1]
-
-
-@pytest.mark.parametrize("view", [UtteranceVectorEnv, ActVectorEnv])
-def test_anchors_of_batches_are_those_of_the_rows(view):
-    batch = view(SlotFilling(env=1, turns=2), 3, autoreset_mode="SameStep", anchors=True)
-    _, info = batch.reset(seed=0)
-    for _ in range(2):
-        states = batch.dialogues.states(np.arange(3))
-        found = [batch.task.anchor(state, "system") for state in states]
-        assert info["anchor"].tolist() == found
-        assert info["_anchor"].all()
-        actions = ["reqmore()"] * 3 if view is UtteranceVectorEnv else np.zeros(3, int)
-        *_, info = batch.step(actions)
-    assert info["_final_info"].all()  # each has the anchor of its end there, of its beginning here
-    ends, begins = info["final_info"]["anchor"], info["anchor"]
-    assert all(a and b and a != b for a, b in zip(ends, begins))
 
 
 def test_workers_show_features_and_anchors():

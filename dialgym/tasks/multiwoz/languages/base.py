@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from dialgym.language import AnyText, Constraint
-from dialgym.language.form import TextForm
+from dialgym.language.text import TextForm
 from dialgym.tasks.base import SYSTEM, USER
 from dialgym.tasks.multiwoz.data import World
 from dialgym.tasks.multiwoz.entries import SYSTEM_ENTRIES, USER_ENTRIES, Entry

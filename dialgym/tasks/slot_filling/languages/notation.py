@@ -7,7 +7,7 @@ import numpy as np
 
 from dialgym.language import AnyText, Constraint
 from dialgym.language.acts import Act, Hypotheses, parse_act, print_act, print_hypotheses
-from dialgym.language.form import TextForm
+from dialgym.language.text import TextForm
 from dialgym.tasks.base import SYSTEM, USER
 from dialgym.tasks.slot_filling.domain.domain import Domain
 from dialgym.tasks.slot_filling.domain.ontology import DONTCARE

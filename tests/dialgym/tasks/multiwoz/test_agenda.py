@@ -58,6 +58,29 @@ ANSWERS = {
         {"hotel": HOTEL}, "correct",
         [(None, None), ("Hotel-Request(Price)", 'Hotel-Inform(Price="dontcare")'),
          ("Hotel-Request(Stars)", 'Hotel-Inform(Stars="3")')]),
+    "what is wrong is corrected": (
+        {"hotel": HOTEL}, "correct",
+        [(None, None), ('Hotel-Recommend(Area="north")', 'Hotel-Inform(Area="south")')]),
+    "what is right is not": (
+        {"hotel": HOTEL}, "correct",
+        [(None, None), ('Hotel-Recommend(Area="south",Stars="3")', "Hotel-Request(Phone,Addr)")]),
+    "who does not book says so": (
+        {"attraction": PARK}, "correct",
+        [(None, None), ("Booking-Request(Day)", 'Attraction-Inform(NotBook="none")')]),
+    "any of several will do": (
+        {"hotel": HOTEL}, "correct",
+        [(None, None), ('Hotel-Inform(Choice="2")', 'Hotel-Inform(Choice="any")')]),
+    "unless one is named": (
+        {"hotel": HOTEL}, "correct",
+        [(None, None),
+         ('Hotel-Inform(Choice="2") Hotel-Recommend(Name="blue inn")',
+          "Hotel-Request(Phone,Addr)")]),
+    "of two values it selects its own": (
+        {"hotel": HOTEL}, "correct",
+        [(None, None), ('Hotel-Select(Stars="4",Stars="2")', 'Hotel-Inform(Stars="3")')]),
+    "or any where it has none": (
+        {"hotel": HOTEL}, "correct",
+        [(None, None), ('Hotel-Select(Price="cheap")', 'Hotel-Inform(Price="cheap")')]),
     "what cannot be said is left out": (
         {"attraction": PARK}, "correct",
         [(None, None), ("Attraction-Request(Price)", "Attraction-Request(Fee)")]),
@@ -78,13 +101,13 @@ class Talk:
         self.speaker = MultiWOZUser(rules.agenda, user)
 
     def user(self) -> str:
-        """What the user says next."""
+        """The next utterance of the user."""
         acts = self.speaker.acts(self.state, self.rng)
         self.rules.user_turn(self.state, acts, self.rng)
         return print_acts(acts)
 
     def answer(self, text: str) -> str:
-        """What the user says to an utterance of the system."""
+        """The user's answer to an utterance of the system."""
         self.rules.system_turn(self.state, read_acts(text), self.rng)
         return self.user()
 
@@ -167,13 +190,6 @@ def test_what_tells_nothing_is_no_answer(rules, value):
         assert again == ("Attraction-Request(Fee)" if fidelity == "correct" else "general-bye()")
 
 
-def test_corrections(rules):
-    talk = Talk(rules["correct"], hotel=HOTEL)
-    talk.user()
-    assert talk.answer('Hotel-Recommend(Area="north")') == 'Hotel-Inform(Area="south")'
-    assert talk.answer('Hotel-Recommend(Area="south",Stars="3")') != 'Hotel-Inform(Area="south")'
-
-
 def test_later_and_earlier_trains_are_no_contradictions(rules):
     talk = Talk(rules["correct"], train=TRAIN)
     talk.user()
@@ -187,13 +203,6 @@ def test_a_wrong_booking_is_not_booked(rules):
     talk.answer('Hotel-Inform(Name="blue inn")')
     assert talk.answer('Booking-Book(Ref="00000001",People="3")') == 'Hotel-Inform(People="2")'
     assert not talk.state.user.booked
-
-
-def test_who_does_not_book_says_so(rules):
-    talk = Talk(rules["correct"], attraction=PARK)
-    talk.user()
-    said = talk.answer("Booking-Request(Day)")
-    assert 'Attraction-Inform(NotBook="none")' in said
 
 
 @pytest.mark.parametrize(
@@ -212,27 +221,17 @@ def test_ends_of_a_ride(rules, before, ends):
     assert ride(talk) == {"destination": ends[0], "departure": ends[1]}
 
 
+def test_a_ride_to_a_place_by_its_name(rules):
+    named = DomainGoal(info={"name": "blue inn"}, requests=("phone",))
+    assert ride(Talk(rules["correct"], hotel=named, taxi=TAXI))["destination"] == "blue inn"
+
+
 def ride(talk: Talk) -> dict[str, str]:
     """The ends of the ride that go on the agenda when they are asked for."""
     talk.user()
     talk.rules.system_turn(talk.state, read_acts("Taxi-Request(Dest,Depart)"), talk.rng)
     items = [item for item in talk.state.user.stack if item.domain == "taxi"]
     return {item.slot: item.value for item in items if item.slot in ("destination", "departure")}
-
-
-def test_a_ride_to_a_place_by_its_name(rules):
-    goal = DomainGoal(info={"name": "blue inn"}, requests=("phone",))
-    talk = Talk(rules["correct"], hotel=goal, taxi=TAXI)
-    assert ride(talk)["destination"] == "blue inn"
-
-
-def test_choices(rules):
-    talk = Talk(rules["correct"], hotel=HOTEL)
-    talk.user()
-    assert talk.answer('Hotel-Inform(Choice="2")') == 'Hotel-Inform(Choice="any")'
-    assert "Choice" not in talk.answer('Hotel-Inform(Choice="2") Hotel-Recommend(Name="blue inn")')
-    assert talk.answer('Hotel-Select(Stars="4",Stars="2")') == 'Hotel-Inform(Stars="3")'
-    assert talk.answer('Hotel-Select(Price="cheap")') == 'Hotel-Inform(Price="cheap")'
 
 
 @pytest.mark.parametrize(
@@ -340,7 +339,7 @@ def test_prices_of_attractions_and_references_are_never_told_by_the_user(rules, 
 
 
 def test_others_may_speak_for_the_user(rules):
-    """What is said leaves the agenda, in whatever order; all else stays."""
+    """An utterance leaves the agenda, in whatever order; all else stays."""
     talk = Talk(rules["correct"], hotel=HOTEL)
     talk.rules.user_turn(talk.state, read_acts('Hotel-Inform(Stars="3",Price="cheap")'), talk.rng)
     assert {item.slot for item in talk.state.user.stack} == {"none", "area"}
@@ -391,7 +390,7 @@ def test_unfriendly_says_less_and_leaves_sooner(rules):
     assert said[-1] == "general-bye()" not in said[:-1]
 
 
-def test_behaviour_of_ones_own(rules):
+def test_behaviour_of_your_own(rules):
     said = Talk(rules["correct"], MultiWOZUserBehaviour(initiative=2), train=TRAIN).user()
     assert len(read_acts(said)) == 2
     with pytest.raises(ValueError, match="quiet"):

@@ -1,7 +1,6 @@
 """Corpora with acts: their two forms, and that they are held again under the rules of the task."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ from dialgym.tasks.multiwoz.types import DialogueAct
 from tests.support.city_logs import convlab2
 
 ID = "dialgym/MultiWOZ-act-v0"
-DATA = Path(__file__).parents[5] / "shared" / "data"
 
 
 def act(intent, domain="", slot="", value=None):
@@ -166,14 +164,11 @@ def test_bad_arguments_are_one_clear_error(use, message, tmp_path):
 @pytest.mark.parametrize(
     ("name", "count"), [("multiwoz21_convlab/val.json.zip", 999), ("camrest_unified/data.zip", 676)]
 )
-def test_real_corpora_load_whole(name, count):
-    path = DATA / name
-    if not path.exists():
-        pytest.skip(f"no {name}")
-    corpus = MultiWOZCorpus(path)
+def test_real_corpora_load_whole(name, count, real_file):
+    corpus = MultiWOZCorpus(real_file(name))
     assert len(corpus) == count
     assert not corpus.left_out
-    real = {"world": str(DATA / "convlab2")}
+    real = {"world": str(real_file("convlab2"))}
     decisions = dialgym.collect(ID, corpus, 30, env_kwargs=real).acts().decisions
     acts = decisions.actions.sum(1)
     assert 1.5 < acts.mean() < 3.5

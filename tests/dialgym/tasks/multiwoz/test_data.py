@@ -280,34 +280,23 @@ def without(domain, slot):
         ({"hotel_db": {}}, r"db/hotel_db\.json: expected a list of rows; got dict"),
         ({"hotel_db": ["x"]}, r"hotel_db\.json, row 1: expected an object of slots and val.*'x'"),
         ({"hotel_db": without("hotel", "stars")}, r"row 1: expected a text under 'stars'; got no"),
-        (
-            {"hotel_db": [{**row, "starz": "4"} for row in without("hotel", "stars")]},
-            r"got no such slot\. Did you mean 'starz'\?",
-        ),
+        ({"hotel_db": [{**row, "starz": "4"} for row in without("hotel", "stars")]},
+         r"got no such slot\. Did you mean 'starz'\?"),
         ({"hotel_db": hotels(area=None)}, r"row 2: expected a text under 'area'; got None\. Mend"),
         ({"hotel_db": hotels(stars=4)}, r"row 2: expected a text under 'stars'; got 4"),
-        (
-            {"hotel_db": []},
-            r"expected rows in hotel_db\.json, which the goal model asks for",
-        ),
+        ({"hotel_db": []}, r"expected rows in hotel_db\.json, which the goal model asks for"),
         ({"train_db": trains(leaveAt="noon")}, r"row 1: expected a time such as 09:30 under 'lea"),
-        (
-            {"train_db": trains(day="mon")},
-            r"a weekday under 'day'; got 'mon'\. Did you",
-        ),
+        ({"train_db": trains(day="mon")}, r"a weekday under 'day'; got 'mon'\. Did you"),
         ({"taxi_db": {}}, r"taxi_db\.json: expected lists of texts 'taxi_colors' and 'taxi_types'"),
         ({"taxi_db": [1]}, "lists of texts 'taxi_colors'"),
         ({"taxi_db": {"taxi_colors": ["red"], "taxi_types": []}}, "lists of texts 'taxi_colors'"),
         ({"value_set": []}, r"value_set\.json: expected domain -> slot -> list of texts; got \[\]"),
         ({"value_set": {"hotel": {"area": [1]}}}, "domain -> slot -> list of texts"),
-        (
-            {"value_set": {"hotels": {}}},
-            r"value_set\.json: expected .*Did you mean 'hotel'",
-        ),
+        ({"value_set": {"hotels": {}}}, r"value_set\.json: expected .*Did you mean 'hotel'"),
         ({"goal_model": "x"}, r"db/goal_model\.json: expected JSON"),
         ({"goal_model": {}}, r"goal model db/goal_model\.json: expected a part 'domain_ordering'"),
     ],
-)
+)  # fmt: skip
 def test_a_fault_of_the_files_is_one_clear_error(changes, message, tmp_path):
     with pytest.raises(ValueError, match=message):
         load_world(write_city(tmp_path, **changes))
@@ -340,50 +329,30 @@ def deep(part, domain, kind, **changes):
         (goal_model(domain_ordering={}), "domain_ordering: expected a list of objects with 'of'"),
         (goal_model(domain_ordering=[]), "domain_ordering: expected an entry with a weight; got n"),
         (goal_model(domain_ordering=[{"of": "taxi"}]), "objects with a list 'of' and a 'weight'"),
-        (
-            goal_model(domain_ordering=[{"of": ["hotels"], "weight": 1}]),
-            r"domain_ordering: expected some of .*got 'hotels'\. Did you mean 'hotel'\?",
-        ),
-        (
-            goal_model(domain_ordering=[{"of": ["taxi", "taxi"], "weight": 1}]),
-            "expected each name once in a list",
-        ),
-        (
-            goal_model(domain_ordering=[{"of": ["taxi"], "weight": -1}]),
-            r"expected a weight of \('taxi',\), 0 or more; got -1",
-        ),
+        (goal_model(domain_ordering=[{"of": ["hotels"], "weight": 1}]),
+         r"domain_ordering: expected some of .*got 'hotels'\. Did you mean 'hotel'\?"),
+        (goal_model(domain_ordering=[{"of": ["taxi", "taxi"], "weight": 1}]),
+         "expected each name once in a list"),
+        (goal_model(domain_ordering=[{"of": ["taxi"], "weight": -1}]),
+         r"expected a weight of \('taxi',\), 0 or more; got -1"),
         (goal_model(booking_probability={"hotel": 2}), "expected a probability of 'hotel'; got 2"),
         (goal_model(slot_probability={}), "slot_probability: expected a part 'attraction'; got no"),
-        (
-            goal_model(**deep("slot_probability", "hotel", "info", star=0.5)),
-            r"slot_probability > hotel > info: expected .*got 'star'\. Did you mean 'stars'",
-        ),
-        (
-            goal_model(**deep("slot_probability", "train", "info", arriveBy=0, leaveAt=0)),
-            "train > info: expected a probability of 'arriveBy' or 'leaveAt'; got 0 for both",
-        ),
-        (
-            goal_model(**deep("slot_probability", "hotel", "reqt", fax=0.5)),
-            "hotel > reqt: expected some of .*got 'fax'",
-        ),
-        (
-            goal_model(**deep("value_distribution", "hotel", "info", area={})),
-            "value_distribution > hotel > info > area: expected an entry with a weight; got none",
-        ),
-        (
-            goal_model(**deep("value_distribution", "hotel", "info", area={"x": "much"})),
-            "expected a weight of 'x', 0 or more; got 'much'",
-        ),
-        (
-            goal_model(**deep("value_distribution", "hotel", "book", stay={"long": 1})),
-            "hotel > book > stay: expected numbers of nights; got 'long'",
-        ),
-        (
-            goal_model(**deep("value_distribution", "hotel", "book", day={"mon": 1})),
-            r"hotel > book > day: expected some of monday.*got 'mon'\. Did you mean 'monday'\?",
-        ),
+        (goal_model(**deep("slot_probability", "hotel", "info", star=0.5)),
+         r"slot_probability > hotel > info: expected .*got 'star'\. Did you mean 'stars'"),
+        (goal_model(**deep("slot_probability", "train", "info", arriveBy=0, leaveAt=0)),
+         "train > info: expected a probability of 'arriveBy' or 'leaveAt'; got 0 for both"),
+        (goal_model(**deep("slot_probability", "hotel", "reqt", fax=0.5)),
+         "hotel > reqt: expected some of .*got 'fax'"),
+        (goal_model(**deep("value_distribution", "hotel", "info", area={})),
+         "value_distribution > hotel > info > area: expected an entry with a weight; got none"),
+        (goal_model(**deep("value_distribution", "hotel", "info", area={"x": "much"})),
+         "expected a weight of 'x', 0 or more; got 'much'"),
+        (goal_model(**deep("value_distribution", "hotel", "book", stay={"long": 1})),
+         "hotel > book > stay: expected numbers of nights; got 'long'"),
+        (goal_model(**deep("value_distribution", "hotel", "book", day={"mon": 1})),
+         r"hotel > book > day: expected some of monday.*got 'mon'\. Did you mean 'monday'\?"),
     ],
-)
+)  # fmt: skip
 def test_a_fault_of_a_goal_model_is_one_clear_error(content, message):
     with pytest.raises(ValueError, match=message):
         parse_goal_model(content)

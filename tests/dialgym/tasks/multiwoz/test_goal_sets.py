@@ -13,7 +13,7 @@ from dialgym.tasks.multiwoz.goal_sets import goal_set, hash_of
 
 
 @pytest.fixture(autouse=True)
-def drawn_anew():
+def drawn_again():
     goal_set.cache_clear()
     yield
     goal_set.cache_clear()

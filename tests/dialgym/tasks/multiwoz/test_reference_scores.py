@@ -54,7 +54,7 @@ def scores(rules: Rules, number: int, system: Any = None) -> tuple[Scores, Count
 
 
 def cause(said: list[Acts]) -> str:
-    """Why a dialogue failed, as far as its acts tell."""
+    """The cause of a failure, as far as the acts tell."""
     user = said[::2]
     if any(
         act.value.startswith(("same area", "the same", "in the same")) for a in user for act in a

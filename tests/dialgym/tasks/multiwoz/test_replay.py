@@ -34,7 +34,7 @@ def replayed(request) -> tuple[str, Counter, list[str]]:
 
 
 def faults_of(rules: Rules, dialogue: dict[str, Any], seen: Counter):
-    """What differs from the original, in words."""
+    """Differences from the original, in words."""
     rng = np.random.default_rng(0)
     state = rules.begin(convlab2.goal(dialogue), rng)
     state.user.stack = convlab2.stack(dialogue["agenda0"])
@@ -83,7 +83,7 @@ def faults_of_turn(
 
 
 def rewritten(found, expected) -> bool:
-    """Whether two agendas differ in values that chance rewrites, and in no others."""
+    """Return True if two agendas differ only in values that chance rewrites."""
     differing = [(a, b) for a, b in zip(found, expected, strict=True) if a != b]
     return all(
         a[:3] == b[:3] and (a.value.startswith(SAME) or b.value.startswith(SAME))

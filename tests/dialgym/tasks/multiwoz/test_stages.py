@@ -1,4 +1,4 @@
-"""Stages of one's own, and noise."""
+"""Stages of your own, and noise."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ class Shouting:
         return read_acts(text.replace("-INFORM", "-Inform").replace("HOTEL", "Hotel"))
 
 
-def test_a_tracker_of_ones_own_is_what_the_system_believes():
+def test_a_tracker_of_your_own_is_what_the_system_believes():
     task, rng = MultiWOZ(tracker=Forgetful()), np.random.default_rng(0)
     state = task.initial(rng, {"domains": ["hotel"]})
     task.speak(state, 'Hotel-Inform(Area="north")', rng)
@@ -54,7 +54,7 @@ def test_a_worse_tracker_serves_worse():
     assert wins[0] + 0.3 < wins[1]
 
 
-def test_nlu_and_nlg_of_ones_own_speak_and_understand():
+def test_nlu_and_nlg_of_your_own_speak_and_understand():
     path = f"{__name__}:Shouting"
     task, rng = MultiWOZ(nlu=path, nlg=path), np.random.default_rng(0)
     state = task.initial(rng, {"goal": {"hotel": {"info": {"area": "north"}, "reqt": ["phone"]}}})

@@ -19,7 +19,7 @@ def answer(request, rules):
 
 
 def reply(rules: Rules, *texts: str) -> str:
-    """What the system says in the end; utterances after ``S:`` were its own."""
+    """The last reply of the system; utterances after ``S:`` were its own."""
     belief = MultiWOZBelief()
     for text in texts:
         if text.startswith("S:"):
@@ -141,7 +141,7 @@ def test_refusals_and_questions(answer):
 
 
 def test_times_of_trains_are_asked_for(answer):
-    """When to leave, when to arrive, or both, each in a third."""
+    """The time to leave, to arrive, or both, each in a third."""
     asked = [{a.slot for a in read_acts(answer("Train-Inform()"))} for _ in range(600)]
     shares = [
         np.mean([times <= slots and not (others & slots) for slots in asked])

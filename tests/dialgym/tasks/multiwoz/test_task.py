@@ -127,14 +127,6 @@ def test_any_text_of_either_party_has_an_outcome(text):
             break
 
 
-def test_a_user_who_never_leaves_is_cut_short():
-    task, rng = MultiWOZ(turns=3), np.random.default_rng(0)
-    state = task.initial(rng, None)
-    outcomes = [task.speak(state, "Hotel-Request(Phone)", rng) for _ in range(7)]
-    assert [outcome.truncated for outcome in outcomes] == [False] * 6 + [True]
-    assert outcomes[-1].success is False
-
-
 def test_tasks_are_pickled_by_their_settings():
     task = pickle.loads(pickle.dumps(MultiWOZ(language="words", turns=3)))
     assert (task.turns, task.language.tokenizer, task.stand_in) == (3, "word", "built-in")

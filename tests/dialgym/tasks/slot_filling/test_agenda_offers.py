@@ -129,7 +129,7 @@ def test_nothing_at_all_is_no_news_about_its_goal():
 
 
 @pytest.mark.parametrize(("chance", "answer"), [(1, "bye()"), (0, 'inform(type="restaurant")')])
-def test_without_anything_to_relax_it_gives_up_or_begins_anew(chance, answer):
+def test_without_anything_to_relax_it_gives_up_or_begins_again(chance, answer):
     talk = Talk([], give_up=chance).agenda("bye()")
     talk.me.offered = True
     assert talk.reply('inform(name="none",food="thai")') == answer

@@ -1,4 +1,4 @@
-"""What the entries of slot filling's observations mean, checked against real observations."""
+"""Meanings of the entries of slot filling's observations, checked against real ones."""
 
 import pickle
 

@@ -11,7 +11,7 @@ from benchmarks.tables import pydial as PYDIAL
 from dialgym.tasks.slot_filling.domain.domain import load_domain
 
 FAST = {("CamRestaurants", 3), ("SFRestaurants", 5), ("Laptops11", 6)}
-"""What `make test` tries of domains and settings: each domain, and each channel with errors."""
+"""Domains and settings of `make test`: each domain, and each channel with errors."""
 
 
 @pytest.mark.parametrize(

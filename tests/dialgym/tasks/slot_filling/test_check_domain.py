@@ -1,4 +1,4 @@
-"""What is wrong with a domain: one clear error for each fault."""
+"""Faults of a domain: one clear error for each."""
 
 import json
 

@@ -55,11 +55,8 @@ def all_names(data):
 
 
 @pytest.mark.parametrize("name", SIZES)
-def test_sizes_of_a_domain_of_pydial(name, data):
-    path = data / "pydial" / f"{name}-rules.json"
-    if not path.exists():
-        pytest.skip(f"{name} is not among the files at {path.parent}")
-    assert sizes(load_domain(path)) == SIZES[name]
+def test_sizes_of_a_domain_of_pydial(name, real_file):
+    assert sizes(load_domain(real_file("pydial", f"{name}-rules.json"))) == SIZES[name]
 
 
 def test_rows_and_slots_of_pydial(data):

@@ -171,20 +171,23 @@ def test_the_system_may_name_summary_acts_in_english_too():
     assert state.heard_by_user[-1].text in ("What about the area?", "Which area would you like?")
 
 
-def test_a_person_as_the_user_is_told_its_goal_and_can_reach_it():
-    keys = "thai food\nthe north\nanything\nwhat is the phone number\nthank you, goodbye\n"
-    text = succeed("play", "SlotFilling-v0", "--as", "user", "--seed", "3", keys=keys)
-    assert "user: I want " in text
-    assert ", and to know the name" in text
-    assert "system: Hello, how may I help you?" in text
-    assert "ved in 5 turns" in text
-
-
-def test_a_person_as_the_system_can_reach_the_goal():
-    keys = "request food\nwhat area?\nrequest pricerange\ninform\ninform_byname\nbye\n"
-    text = succeed("play", "SlotFilling-v0", "--seed", "4", keys=keys)
-    assert "olved in" in text
-    assert "(user, in private: I want" in text
+@pytest.mark.parametrize(
+    ("options", "keys", "shown"),
+    [
+        (["--as", "user", "--seed", "3"],
+         ["thai food", "the north", "anything", "what is the phone number", "thank you, goodbye"],
+         ["user: I want ", ", and to know the name", "system: Hello, how may I help you?",
+          "ved in 5 turns"]),
+        (["--seed", "4"],
+         ["request food", "what area?", "request pricerange", "inform", "inform_byname", "bye"],
+         ["olved in", "(user, in private: I want"]),
+        (["--seed", "4", "-s", "language=words"], ["request area", "bye"], ["user: p10 "]),
+    ],
+    ids=["as the user", "as the system", "in another language"],
+)  # fmt: skip
+def test_a_person_can_reach_the_goal(options, keys, shown):
+    text = succeed("play", "SlotFilling-v0", *options, keys="".join(f"{key}\n" for key in keys))
+    assert [part for part in shown if part not in text] == []
 
 
 def test_hints_are_those_of_the_handcrafted_policy():
@@ -192,12 +195,6 @@ def test_hints_are_those_of_the_handcrafted_policy():
     text = succeed("play", "SlotFilling-v0", "--seed", "4", "--hints", keys=keys)
     assert text.count("hint: ") == 2
     assert re.search(r"hint: (Which price range would you like|What about the price range)\?", text)
-
-
-def test_another_language_may_be_asked_for_at_play():
-    keys = "request area\nbye\n"
-    text = succeed("play", "SlotFilling-v0", "--seed", "4", "-s", "language=words", keys=keys)
-    assert "user: p10 " in text
 
 
 def test_a_name_goes_before_what_it_is_told_of():

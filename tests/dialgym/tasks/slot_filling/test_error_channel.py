@@ -35,12 +35,12 @@ def lists(rate, statistics, fidelity="correct", said=SAID, n=N):
 
 
 def place(heard, said=SAID):
-    """Where the truth is in a list; None where it is not."""
+    """The place of the truth in a list; None where it is missing."""
     return next((i for i, (act, _) in enumerate(heard) if act.same(said)), None)
 
 
 def close(counts, expected, n):
-    """Whether observed counts are within 4 standard errors of n times the chances."""
+    """Return True if observed counts are within 4 standard errors of n times the chances."""
     chances = np.array(expected) / sum(expected)
     observed = np.array([counts.get(i, 0) for i in range(len(chances))]) / n
     return (np.abs(observed - chances) <= 4 * np.sqrt(chances * (1 - chances) / n) + 1e-9).all()

@@ -1,4 +1,4 @@
-"""Users, goals, rewards and domains of one's own, from mappings and YAML files."""
+"""Users, goals, rewards and domains of your own, from mappings and YAML files."""
 
 import numpy as np
 import pytest
@@ -86,7 +86,7 @@ def test_bounds_are_those_of_all_dialogues():
     assert Rewards(turn=1.0, closing=2.0, failure=-3.0).bounds(3) == (-2.0, 24.0)
 
 
-def test_a_domain_of_ones_own_is_a_yaml_file(tmp_path):
+def test_a_domain_of_your_own_is_a_yaml_file(tmp_path):
     file = tmp_path / "Bakeries.yml"
     file.write_text(yaml.safe_dump(OWN), "utf-8")
     domain = load_domain(file)

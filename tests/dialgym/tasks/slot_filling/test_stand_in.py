@@ -1,4 +1,4 @@
-"""Where PyDial's files are not here, whatever is played instead says so."""
+"""Stand-ins: without PyDial's files, results say that built-in domains were played."""
 
 import json
 
@@ -73,7 +73,7 @@ def played(domain):
     return make_task(entry_of(OWN), {"domain": domain}).domain
 
 
-def test_a_domain_that_has_changed_is_read_anew(tmp_path, monkeypatch):
+def test_a_domain_that_has_changed_is_read_again(tmp_path, monkeypatch):
     write_domain(tmp_path, rules_of(), [row_of(0), row_of(1)])
     monkeypatch.chdir(tmp_path)
     first = played("Toy")

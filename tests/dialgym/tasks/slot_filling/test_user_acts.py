@@ -69,16 +69,14 @@ def test_the_agenda_user_can_be_played_by_choosing_its_acts(settings):
 def test_its_acts_say_what_the_goal_says():
     env, _ = begin()
     said = {name: env.acts.act(env.dialogue.state, i) for i, name in enumerate(env.act_names)}
-    assert said["inform_food"] == parse_act('inform(food="thai")')
-    assert said["confirm_area"] == parse_act('confirm(area="dontcare")')
-    assert said["negate_food"] == parse_act('negate(food="thai")')
-    assert said["inform_type"] == parse_act('inform(type="restaurant")')
-    every = parse_act('inform(type="restaurant",food="thai",area="dontcare")')
-    assert said["inform_all"] == every
-    assert said["request_phone"] == parse_act("request(phone)")
-    assert said["request_all"] == parse_act("request(phone,addr)")
-    assert said["inform_dontcare"] == parse_act('inform(="dontcare")')
-    assert said["reqalts"] == parse_act("reqalts()")
+    for name, text in {
+        "inform_food": 'inform(food="thai")', "confirm_area": 'confirm(area="dontcare")',
+        "negate_food": 'negate(food="thai")', "inform_type": 'inform(type="restaurant")',
+        "inform_all": 'inform(type="restaurant",food="thai",area="dontcare")',
+        "request_phone": "request(phone)", "request_all": "request(phone,addr)",
+        "inform_dontcare": 'inform(="dontcare")', "reqalts": "reqalts()",
+    }.items():  # fmt: skip
+        assert said[name] == parse_act(text), name
 
 
 def test_its_masks_leave_what_means_something():
@@ -98,42 +96,35 @@ def test_its_masks_leave_what_means_something():
 def test_it_observes_its_goal_and_what_is_open():
     env, seen = begin(seed=2)
     assert seen.dtype == np.float32
-    assert entry(env, seen, "constrained", "food") == 1
-    assert entry(env, seen, "dontcare", "food") == 0
-    assert entry(env, seen, "dontcare", "area") == 1
-    assert entry(env, seen, "constrained", "pricerange") == 0
-    assert entry(env, seen, "told", "food") == 0
-    for slot in ("phone", "addr"):
-        assert entry(env, seen, "wanted", slot) == entry(env, seen, "missing", slot) == 1
-    assert entry(env, seen, "wanted", "postcode") == 0
+    expected = {
+        ("constrained", "food"): 1, ("dontcare", "food"): 0, ("dontcare", "area"): 1,
+        ("constrained", "pricerange"): 0, ("told", "food"): 0, ("wanted", "postcode"): 0,
+        **{(what, slot): 1 for what in ("wanted", "missing") for slot in ("phone", "addr")},
+    }  # fmt: skip
+    assert {name: entry(env, seen, *name) for name in expected} == expected
     seen, *_ = env.step(env.act_names.index("inform_food"))
     assert entry(env, seen, "told", "food") == 1
     assert entry(env, seen, "turns") == pytest.approx(1 / 25)
 
 
-def say(env, act):
-    """The observation after another act of the system."""
-    env.dialogue.state.system_act = parse_act(act)
-    return env.acts.observe(env.dialogue.state)
-
-
-def test_it_observes_what_the_system_says_of_its_goal():
+@pytest.mark.parametrize(
+    ("act", "entries"),
+    [
+        ("request(food)", {("asked", "food"): 1, ("asked", "area"): 0}),
+        ('confirm(food="turkish")',
+         {("conflicts", "food"): 1, ("agrees", "food"): 0, ("asked", "food"): 0}),
+        ('select(food="turkish",food="thai")', {("agrees", "food"): 1}),
+        ('inform(name="a place",phone="1")',
+         {("offered",): 1, ("answered", "phone"): 1, ("missing", "phone"): 0,
+          ("missing", "addr"): 1}),
+        ('inform(name="none")', {("offered",): 0, ("nothing",): 1}),
+    ],
+)  # fmt: skip
+def test_it_observes_what_the_system_says_of_its_goal(act, entries):
     env, _ = begin()
-    seen = say(env, "request(food)")
-    assert entry(env, seen, "asked", "food") == 1
-    assert entry(env, seen, "asked", "area") == 0
-    seen = say(env, 'confirm(food="turkish")')
-    assert entry(env, seen, "conflicts", "food") == 1
-    assert entry(env, seen, "agrees", "food") == entry(env, seen, "asked", "food") == 0
-    seen = say(env, 'select(food="turkish",food="thai")')
-    assert entry(env, seen, "agrees", "food") == 1
-    seen = say(env, 'inform(name="a place",phone="1")')
-    assert entry(env, seen, "offered") == 1
-    assert entry(env, seen, "answered", "phone") == 1
-    assert entry(env, seen, "missing", "phone") == 0
-    assert entry(env, seen, "missing", "addr") == 1
-    seen = say(env, 'inform(name="none")')
-    assert (entry(env, seen, "offered"), entry(env, seen, "nothing")) == (0, 1)
+    env.dialogue.state.system_act = parse_act(act)
+    seen = env.acts.observe(env.dialogue.state)
+    assert {name: entry(env, seen, *name) for name in entries} == entries
 
 
 def test_a_plan_of_its_own_succeeds_faster_than_the_agenda():

@@ -93,7 +93,7 @@ def greedy_value(task: TwentyQuestions) -> float:
 
 
 def tied(task: TwentyQuestions, belief: np.ndarray, turns: int) -> Sequence[int]:
-    """What `GreedyQuestioner` draws from: most information, guesses before questions."""
+    """The codes that `GreedyQuestioner` draws from: most information, guesses first."""
     if turns == task.turns - 1:
         return (task.questions + np.flatnonzero(belief == belief.max())).tolist()
     gains = task.beliefs.gains(belief)

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,6 @@ from dialgym.tasks.twenty_questions.types import NO, UNCLEAR, YES
 from tests.support.question_games import play
 
 ROOT = Path(__file__).parents[4]
-ZOO = ROOT.parent / "shared" / "data" / "zoo_20q" / "zoo.csv"
 
 
 def written(folder: Path, text: str, name: str = "table.csv") -> str:
@@ -119,18 +119,10 @@ def test_a_file_that_is_not_there() -> None:
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [
-        ("cat", "a cat"),
-        ("owl", "an owl"),
-        ("ukulele", "a ukulele"),
-        ("umbrella", "an umbrella"),
-        ("scissors", "scissors"),
-        ("bus", "a bus"),
-        ("glass", "a glass"),
-        ("the sun", "the sun"),
-        ("Paris", "Paris"),
-    ],
-)
+    [("cat", "a cat"), ("owl", "an owl"), ("ukulele", "a ukulele"), ("umbrella", "an umbrella"),
+     ("scissors", "scissors"), ("bus", "a bus"), ("glass", "a glass"), ("the sun", "the sun"),
+     ("Paris", "Paris")],
+)  # fmt: skip
 def test_articles(name: str, said: str) -> None:
     assert with_article(name) == said
 
@@ -151,10 +143,8 @@ def test_questions_are_kept_that_tell_most() -> None:
         table.only(1, None, "test")
 
 
-def test_the_zoo_is_a_table_too() -> None:
-    if not ZOO.exists():
-        pytest.skip(f"there is no {ZOO}")
-    task = TwentyQuestions(table=str(ZOO))
+def test_the_zoo_is_a_table_too(real_file: Callable[..., Path]) -> None:
+    task = TwentyQuestions(table=str(real_file("zoo_20q", "zoo.csv")))
     assert (task.things, task.questions) == (100, 28)
     asked = task.understanding.read("does it have feathers?")
     assert task.said[asked[0]] == "Does the animal have feathers?"

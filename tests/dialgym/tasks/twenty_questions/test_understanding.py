@@ -1,4 +1,4 @@
-"""What is understood: wordings, guesses, words in common, and nothing."""
+"""Understanding of free text: wordings, guesses, words in common, and nothing."""
 
 import pytest
 from hypothesis import given

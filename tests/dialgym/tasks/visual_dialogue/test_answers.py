@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dialgym.tasks.posterior import ExactPosterior
-from dialgym.tasks.visual_dialogue import Pool, SceneBook, VisualDialogue
+from dialgym.tasks.visual_dialogue import SceneBook, VisualDialogue
 from dialgym.tasks.visual_dialogue.answerer import RuleAnswerer
 from dialgym.tasks.visual_dialogue.answers import VAGUE, matches
 from dialgym.tasks.visual_dialogue.captions import caption_likelihood
@@ -18,6 +18,7 @@ from dialgym.tasks.visual_dialogue.questions import all_questions, text
 from dialgym.tasks.visual_dialogue.scenes import COLUMNS, GROUNDS, ROWS, TIMES
 from dialgym.tasks.visual_dialogue.understanding import parse
 from dialgym.tasks.visual_dialogue.vocabulary import vocabulary
+from tests.support.toy_visdial import PlainPool
 
 BOOK = SceneBook(40)
 PLAIN = SceneBook(40, vague=0.0)
@@ -36,7 +37,7 @@ def holds(relation, thing, other):
 
 
 def truth(book, image, question):
-    """What is the case, or None where the oracle does not know how to say it."""
+    """The true answer, or None where the oracle does not know how to say it."""
     things = book.scenes.things(image)
     found = [thing for thing in things if fits(thing, question.about)]
     if question.attribute in ("ground", "time"):
@@ -65,7 +66,7 @@ NUMBERS = ("none", "one", "two", "three", "four", "five")
 
 
 def agrees(answer, actual):
-    """Whether an answer can be meant by what is the case."""
+    """Return True if an answer can mean the true one."""
     words = answer.replace(",", "").split()
     if actual is True:
         return words[0] in ("yes", "just", "there", "it") and "none" not in words
@@ -241,19 +242,13 @@ def test_the_questioner_is_given_what_the_guesser_imagines():
     assert not any(line.private for line in task.transcript(state, "system"))
 
 
-class OtherPool(Pool):
-    features = np.eye(3, dtype=np.float32)
-    captions = ("one", "two", "three")
-    answerer = "rules"
-
-
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (ExactGuesser, "guesser 'exact': expected generated scenes; got OtherPool"),
-        (RuleAnswerer, "answerer 'rules': expected generated scenes; got OtherPool"),
+        (ExactGuesser, "guesser 'exact': expected generated scenes; got PlainPool"),
+        (RuleAnswerer, "answerer 'rules': expected generated scenes; got PlainPool"),
     ],
 )
 def test_rules_are_for_generated_scenes(make, message):
     with pytest.raises(ValueError, match=message):
-        make(OtherPool())
+        make(PlainPool())

@@ -13,32 +13,35 @@ WANTED = np.array([[0.6, 0.8], [0.0, 1.0], [1.0, 0.0]], np.float32)
 """Those of images 7, 3, 5, of length 1."""
 
 
-def test_npz_by_ids(tmp_path):
-    np.savez(tmp_path / "f.npz", features=ROWS[[1, 2, 3, 0]], image_ids=[3, 5, 9, 7])
-    found = read_features(tmp_path / "f.npz", IDS)
-    assert found.dtype == np.float32
-    assert np.allclose(found, WANTED)
-
-
-def test_npy_in_the_order_of_the_images(tmp_path):
-    np.save(tmp_path / "f.npy", ROWS[:3])
-    assert np.allclose(read_features(tmp_path / "f.npy", IDS), WANTED)
-
-
-def test_hdf5_of_the_challenge_has_boxes(tmp_path):
-    h5py = pytest.importorskip("h5py")
-    boxes = np.stack([ROWS[:3] - 1, ROWS[:3] + 1], 1)  # (3, 2, 2)
-    with h5py.File(tmp_path / "f.h5", "w") as file:
+def challenge(path):
+    """HDF5 of the challenge: features of boxes, and image ids."""
+    with pytest.importorskip("h5py").File(path, "w") as file:
+        boxes = np.stack([ROWS[:3] - 1, ROWS[:3] + 1], 1)  # (3, 2, 2)
         file["features"], file["image_id"] = boxes[[2, 0, 1]], [5, 7, 3]
         file["objects"] = np.zeros(3)  # passed over
-    assert np.allclose(read_features(tmp_path / "f.h5", IDS), WANTED)
 
 
-def test_hdf5_of_the_original_has_the_order_of_the_images(tmp_path):
-    h5py = pytest.importorskip("h5py")
-    with h5py.File(tmp_path / "f.h5", "w") as file:
+def original(path):
+    """HDF5 of the original, in the order of the images."""
+    with pytest.importorskip("h5py").File(path, "w") as file:
         file["images_val"] = ROWS[:3]
-    assert np.allclose(read_features(tmp_path / "f.h5", IDS), WANTED)
+
+
+@pytest.mark.parametrize(
+    ("name", "write"),
+    [
+        ("f.npz", lambda path: np.savez(path, features=ROWS[[1, 2, 3, 0]], image_ids=[3, 5, 9, 7])),
+        ("f.npy", lambda path: np.save(path, ROWS[:3])),
+        ("f.h5", challenge),
+        ("f.h5", original),
+    ],
+    ids=["npz by ids", "npy in the order of the images", "challenge", "original"],
+)
+def test_features_of_each_form(tmp_path, name, write):
+    write(tmp_path / name)
+    found = read_features(tmp_path / name, IDS)
+    assert found.dtype == np.float32
+    assert np.allclose(found, WANTED)
 
 
 def test_hdf5_with_several_splits_gives_that_of_the_images(tmp_path):
@@ -89,6 +92,7 @@ def test_a_pool_takes_them(tmp_path):
         ({"features": ROWS[0], "image_ids": IDS}, r"expected features.*got features \(2,\)"),
         ({"other": ROWS}, r"expected features.*got other \(4, 2\)"),
         ({"features": np.full((3, 2), np.nan), "image_ids": IDS}, "expected finite numbers"),
+        ({"features": np.array([{"a": 1}], object)}, "allow_pickle=False"),
     ],
 )
 def test_what_does_not_fit_is_told(tmp_path, arrays, message):
@@ -107,9 +111,3 @@ def test_files_that_cannot_be_read_are_told(tmp_path):
         read_features(tmp_path / "f.csv", IDS)
     with pytest.raises(ValueError, match="there is no file"):
         read_features(tmp_path / "none.npz", IDS)
-
-
-def test_pickled_arrays_are_not_read(tmp_path):
-    np.savez(tmp_path / "f.npz", features=np.array([{"a": 1}], object))
-    with pytest.raises(ValueError, match="allow_pickle=False"):
-        read_features(tmp_path / "f.npz", IDS)

@@ -5,10 +5,11 @@ import numpy as np
 import pytest
 
 from dialgym.language import Utterance
-from dialgym.tasks.visual_dialogue import Pool, SceneBook, VisualDialogue
+from dialgym.tasks.visual_dialogue import SceneBook, VisualDialogue
 from dialgym.tasks.visual_dialogue.drawing import TINTS, _toy
 from dialgym.tasks.visual_dialogue.scenes import CATEGORIES, COLOURS, MATERIALS, Thing
 from dialgym.tasks.visual_dialogue.sheet import draw_dialogue
+from tests.support.toy_visdial import PlainPool, Same
 
 BOOK = SceneBook(60)
 
@@ -52,7 +53,7 @@ def test_pictures_are_drawn_the_same_again_and_differ_between_scenes():
 
 @pytest.mark.parametrize("image", range(6))
 def test_toys_stand_where_they_should(image):
-    """Where nothing stands the picture is that of the landscape alone."""
+    """Empty places show the landscape alone."""
     scenes = BOOK.scenes
     bare = BOOK.picture(image).astype(int)
     bare -= np.asarray(_landscape_of(image)).astype(int)
@@ -93,16 +94,5 @@ def test_long_words_are_cut_and_a_flat_curve_is_drawn():
 
 
 def test_a_pool_without_pictures_shows_its_dialogue_alone():
-    class Blind(Pool):
-        features = np.eye(2, dtype=np.float32)
-        captions = ("one", "two")
-
-    class Same:
-        def percentiles(self, dialogues):
-            return np.full(len(dialogues), 0.5)
-
-        def reply(self, task, state, rng):
-            return "yes"
-
-    task = VisualDialogue(Blind(), Same(), Same())
+    task = VisualDialogue(PlainPool(), Same(), Same())
     assert task.picture(task.initial(np.random.default_rng(0))) is None

@@ -12,12 +12,13 @@ from dialgym.tasks.visual_dialogue.captions import caption_likelihood, captions
 from dialgym.tasks.visual_dialogue.guessers import Held, make_guesser, percentile_ranks
 from dialgym.tasks.visual_dialogue.pool import Pool, SceneBook, make_pool
 from dialgym.tasks.visual_dialogue.scenes import SPLITS, generate
+from tests.support.toy_visdial import Same
 
 BOOK = SceneBook(40)
 
 
 def contents(scenes):
-    """What can be seen of each scene, as something that can be compared."""
+    """The visible content of each scene, in a form that can be compared."""
     return {tuple(np.r_[tuple(array[i] for array in scenes[:6])]) for i in range(len(scenes[4]))}
 
 
@@ -49,7 +50,7 @@ def test_features_are_of_length_one_and_tell_scenes_apart():
 
 
 def test_captions_are_as_likely_as_they_are_drawn():
-    """Of one scene drawn anew many times, each caption comes as often as its likelihood says."""
+    """Of one scene drawn many times, each caption comes as often as its likelihood says."""
     times = 8000
     one = BOOK.scenes.part(3, 4)
     many = type(one)(*[np.repeat(array, times, axis=0) for array in one])
@@ -117,13 +118,8 @@ def test_bad_arguments_are_one_clear_error(make, message):
         make()
 
 
-class Uniform:
-    def percentiles(self, dialogues):
-        return np.full(len(dialogues), 0.5)
-
-
 def test_an_object_that_ranks_is_a_guesser():
-    guesser = Uniform()
+    guesser = Same()
     assert make_guesser(guesser, BOOK) is guesser
     assert guesser.percentiles([Held("", (), 0)]) == 0.5
 

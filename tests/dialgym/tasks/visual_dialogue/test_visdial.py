@@ -4,7 +4,6 @@ import gzip
 import json
 import pickle
 import zipfile
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,8 +12,6 @@ from dialgym.tasks.visual_dialogue import visdial
 from dialgym.tasks.visual_dialogue.pool import make_pool
 from dialgym.tasks.visual_dialogue.visdial import VisDialPool
 from tests.support.toy_visdial import answers_of, visdial_json, write_visdial
-
-REAL = Path(__file__).parents[5] / "shared" / "data" / "visdialconv"
 
 
 def test_numbers_become_texts(tmp_path):
@@ -167,9 +164,8 @@ def test_no_json_and_no_file_are_told(tmp_path):
         VisDialPool(write_visdial(tmp_path), size=9)
 
 
-@pytest.mark.skipif(not REAL.is_dir(), reason="the files of VisDialConv are not here")
-def test_the_real_files():
-    pool = VisDialPool(REAL)
+def test_the_real_files(real_file):
+    pool = VisDialPool(real_file("visdialconv"))
     assert len(pool) == 165  # 97 and 76 images, of which 8 are the same
     assert {len(dialogue.rounds) for dialogue in pool.dialogues} == {10}
     stallion = pool.dialogues[pool.captions.index(
