@@ -51,7 +51,16 @@ class LearnerOptions(SetupOptions, total=False):
 
 
 class Learner(SafeFiles):
-    """Joined with one of Stable-Baselines3's base classes, on its left."""
+    """Joined with one of Stable-Baselines3's base classes, on its left.
+
+    Args:
+        stats_window_size: episodes that the log's means are of.
+        tensorboard_log: folder of logs for TensorBoard; None writes none.
+        policy_kwargs: arguments of the policy, beyond its spaces and the learning rate.
+        verbose: 0 is silent, 1 says what is done and prints the log, 2 says more.
+        seed: of weights, draws and dialogues; None begins anywhere.
+        device: "auto", "cpu", "cuda" or another of PyTorch's.
+    """
 
     env: Any
     policy: Any

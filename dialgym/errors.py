@@ -132,6 +132,31 @@ def _unpacked(function: Any, rest: Parameter) -> set[str] | None:
     return {*options[0].__annotations__} if options else None
 
 
+def keywords_of(make: Callable[..., Any]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """A decorator: ``**options`` of a constructor are the optional arguments of `make`.
+
+    Its signature has them by name, and keyword arguments are checked by it.
+    """
+    options = [p for p in signature(make).parameters.values() if p.default is not p.empty]
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        plain = signature(function)
+        own = [p for p in plain.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        named = [p.replace(kind=p.KEYWORD_ONLY) for p in options]
+        shown = plain.replace(parameters=[*own, *named])
+        where = function.__qualname__.removesuffix(".__init__")
+
+        @wraps(function)
+        def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+            check_arguments(kwargs, shown.parameters, where)
+            return function(*args, **kwargs)
+
+        vars(checked)["__signature__"] = shown
+        return checked
+
+    return decorate
+
+
 def arguments_of(cls: type) -> dict[str, Any]:
     """Arguments of a constructor and of its parents', with defaults; `empty` for none."""
     return {name: one.default for name, one in parameters_of(cls).items()}
@@ -143,18 +168,6 @@ def check_arguments(given: Iterable[str], known: Iterable[str], where: str) -> N
     for name in given:
         if name not in names:
             raise unexpected(name, (n for n in names if not n.startswith("_")), where)
-
-
-def with_checked_arguments(function: Callable[P, R]) -> Callable[P, R]:
-    """A decorator: `check_arguments` for the keyword arguments of each call."""
-    known = signature(function).parameters
-
-    @wraps(function)
-    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
-        check_arguments(kwargs, known, function.__name__)
-        return function(*args, **kwargs)
-
-    return checked
 
 
 def one_of(what: str, value: object, allowed: Iterable[object], where: str = "") -> None:

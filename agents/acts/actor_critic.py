@@ -66,8 +66,7 @@ class ActorCritic(ActLearner, OffPolicyAlgorithm):  # type: ignore[misc]
         max_grad_norm: largest norm of a gradient.
         exploration_initial_eps, exploration_final_eps, exploration_fraction: eps at first and at
             last, and the share of training over which it falls from one to the other.
-        stats_window_size, tensorboard_log, policy_kwargs, verbose, seed, device: as everywhere in
-            Stable-Baselines3.
+        run: further arguments of all learners, see `agents.learner`.
 
     Raises:
         ValueError: a number that cannot be, another policy, or other spaces.

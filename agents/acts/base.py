@@ -189,8 +189,7 @@ class ActAlgorithm(DialogueRollouts):
         ent_coef, vf_coef: weights of the entropy, and of the loss of the values.
         normalize_advantage: weights of a minibatch are given mean 0 and deviation 1.
         max_grad_norm: largest norm of a gradient.
-        stats_window_size, tensorboard_log, policy_kwargs, verbose, seed, device: as everywhere in
-            Stable-Baselines3.
+        run: further arguments of all learners, see `agents.learner`.
 
     Raises:
         ValueError: a number that cannot be, another policy, or other spaces.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self, Unpack
+from typing import Any, ClassVar, NamedTuple, Self, Unpack
 
 import numpy as np
 import torch
@@ -94,8 +94,7 @@ class RewardEstimator(nn.Module):
         return own + self.gamma * after - self.h(turns.seen)[:, 0]
 
 
-@dataclass(frozen=True)
-class TurnTransitions:
+class TurnTransitions(NamedTuple):
     """n turns of a party."""
 
     seen: Tensor  # (n, B) float32
@@ -105,9 +104,7 @@ class TurnTransitions:
 
     def part(self, rows: Tensor) -> TurnTransitions:
         """The turns at `rows`."""
-        return TurnTransitions(
-            self.seen[rows], self.actions[rows], self.seen_after[rows], self.terminated[rows]
-        )
+        return TurnTransitions(*(column[rows] for column in self))
 
 
 def entropy_loss(expert: Tensor, sampled: Tensor) -> Tensor:
@@ -162,6 +159,7 @@ class GDPL(ActLearner, MaskablePPO):  # type: ignore[misc]
         self,
         policy: str | type[BasePolicy],
         env: Any,
+        *,
         dataset: Any = None,
         estimation: Estimation | Mapping[str, Any] | None = None,
         value_learning_rate: float | Schedule | None = None,

@@ -75,8 +75,7 @@ class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
         token_reward: added to the rewards of the tokens that the learner says, in the dialogues
             alone: `constant`, `by_token` (rewards by a token's text, or a JSON file of rewards by
             id) and their `scale`; see `TokenData.with_token_rewards`.
-        stats_window_size, tensorboard_log, policy_kwargs, verbose, seed, device: as everywhere in
-            Stable-Baselines3.
+        run: further arguments of all learners, see `agents.learner`.
 
     Raises:
         ValueError: a number or name that cannot be, another policy, or a dataset that does not

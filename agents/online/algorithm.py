@@ -61,8 +61,7 @@ class OnlineAlgorithm(UpdatedLearner, OnPolicyAlgorithm):  # type: ignore[misc]
         env_masks: ask the env for its `action_masks` at every step. None does so where neither
             observations nor their space say what is forbidden and the env does.
         compute: precision and memory of an update, a `Compute` or a mapping of its fields.
-        stats_window_size, tensorboard_log, policy_kwargs, verbose, seed, device: as everywhere in
-            Stable-Baselines3.
+        run: further arguments of all learners, see `agents.learner`.
 
     Attributes:
         kl_coef: the coefficient of the divergence now, which `kl` may steer.

@@ -7,7 +7,7 @@ import numpy as np
 
 from benchmarks.environments.workloads import Settings, Work, run_batched
 from dialgym.language.tokenizers import END
-from dialgym.tasks.daily_dialog.policies import Person
+from dialgym.tasks.reply_policies import LoggedReply
 from dialgym.views.dialogue import LoopedBatch
 
 ROWS = 64
@@ -20,7 +20,7 @@ def batched_replies(settings: Settings, loop: bool = False) -> Work:
     """Token steps of a batch that says what people said elsewhere; with `loop`, row by row."""
     env: Any = gym.make_vec("dialgym/DailyDialog-v0", ROWS, autoreset_mode="SameStep", **settings)
     if loop:
-        env.dialogues = LoopedBatch(env.task, ROWS, env.learner, Person())
+        env.dialogues = LoopedBatch(env.task, ROWS, env.learner, LoggedReply())
     actions = np.stack([_stream(env, np.random.default_rng(row)) for row in range(ROWS)], 1)
     other = ROWS * loop  # dialogues, as what was scored before is remembered
     return run_batched(env, list(actions), seed=other)

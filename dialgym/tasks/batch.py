@@ -1,7 +1,7 @@
 """Many dialogues of a task at once: their protocol, and exchanges gathered as arrays."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -71,6 +71,32 @@ class DialogueBatch(Protocol):
         ...
 
 
+class RowStates(Sequence[Any]):
+    """Rows of a batch as states, each made when it is asked for; it stands for nothing else.
+
+    Args:
+        batch: of the task `task`, with `state(row)`, which makes a row's dialogue again.
+        rows: (k,) which.
+        party: who plays it is shown what the party may know; None for all there is.
+    """
+
+    def __init__(self, batch: Any, rows: np.ndarray, party: str | None = None) -> None:
+        self._batch, self._rows, self._party = batch, rows, party
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, place: Any) -> Any:
+        if isinstance(place, slice):
+            return type(self)(self._batch, self._rows[place], self._party)
+        state = self._batch.state(int(self._rows[place]))
+        return self._batch.task.observed(state, self._party) if self._party else state
+
+    def observed(self, party: str) -> Self:
+        """The same dialogues for who plays `party`; see `Task.observed`."""
+        return type(self)(self._batch, self._rows, party)
+
+
 class Exchange(NamedTuple):
     """Outcome of one utterance of the learner, up to its next turn.
 
@@ -95,6 +121,12 @@ def add(first: Components, second: Components) -> Components:
     for name, value in second.items():
         total[name] = total.get(name, 0.0) + value
     return total
+
+
+def silence(count: int) -> BatchOutcome:
+    """The outcome of `count` dialogues that begin without a word."""
+    none, nothing = np.zeros(count, bool), np.zeros(0, np.int64)
+    return BatchOutcome(np.zeros(count), none, none, none, {}, np.zeros(0, "<U1"), nothing, nothing)
 
 
 def gather(exchanges: Sequence[Exchange], parties: Sequence[str]) -> BatchOutcome:

@@ -8,13 +8,11 @@ import numpy as np
 from gymnasium.utils.seeding import np_random
 
 from dialgym.io.tables import fingerprint, locate
-from dialgym.language import Constraint, Utterance
 from dialgym.rewards import Components, Composite, Examples, Reply, Reward
 from dialgym.simulators import Speaker, ask_all
 from dialgym.tasks.base import SYSTEM, USER, Outcome, Task
-from dialgym.tasks.batch import BatchOutcome, DialogueBatch, Exchange, gather
-
-Generators = Sequence[np.random.Generator]
+from dialgym.tasks.batch import BatchOutcome, DialogueBatch
+from dialgym.tasks.state_batch import Generators, StateBatch
 
 
 class ReplyTask(Task):
@@ -51,6 +49,14 @@ class ReplyTask(Task):
         raise ValueError(f"{self.name} has no judge beside its rewards.")
 
     @abstractmethod
+    def logged(self, state: Any) -> str:
+        """Utterance of the data in the place of the next one."""
+
+    @abstractmethod
+    def random_reply(self, rng: np.random.Generator) -> str:
+        """An utterance of the data in the place of the system; all are as likely."""
+
+    @abstractmethod
     def conclude(self, state: Any, scores: Components, rng: np.random.Generator) -> Outcome:
         """Outcome of the utterance that was taken down last."""
 
@@ -74,7 +80,7 @@ class ReplyTask(Task):
         return ReplyBatch(self, size, simulator) if learner == SYSTEM else None
 
 
-class ReplyBatch:
+class ReplyBatch(StateBatch):
     """`size` dialogues of the system, with one call of the rewards for all that it says, and one
     of the partner for all that wait for it.
 
@@ -83,34 +89,29 @@ class ReplyBatch:
     """
 
     def __init__(self, task: ReplyTask, size: int, partner: Speaker) -> None:
-        self.task, self.partner = task, partner
-        self._states: list[Any] = [None] * size
-        self._turns = np.zeros(size, np.int64)
-        self._seen = [0] * size  # utterances of the transcript that the system has been given
+        super().__init__(task, size, SYSTEM)
+        self.partner = partner
 
     def draw(self, rows: np.ndarray, rngs: Generators, options: Mapping[str, Any]) -> list[Any]:
         several = self.task.options_of_rows(options, len(rows))
         return [self.task.initial(rngs[row], own) for row, own in zip(rows.tolist(), several)]
 
     def begin(self, rows: np.ndarray, drawn: list[Any], rngs: Generators) -> BatchOutcome:
-        self._turns[rows] = 0
-        for row, state in zip(rows.tolist(), drawn):
-            self._states[row], self._seen[row] = state, 0
-        return gather([self._exchange(row, _BEGUN) for row in rows.tolist()], self.task.parties)
+        self._put(rows, drawn)
+        return self._gather(rows, [_BEGUN] * len(rows))
 
     def say(self, rows: np.ndarray, texts: np.ndarray, rngs: Generators) -> BatchOutcome:
         said = list(zip(rows.tolist(), texts.tolist()))
         replies = [self.task.take(self._states[row], text) for row, text in said]
         scores = self.task.rewards.score(replies)
-        self._turns[rows] += 1
+        self._note_said(rows)
         outcomes = []
         for place, row in enumerate(rows.tolist()):
             own = {name: float(values[place]) for name, values in scores.items()}
             outcomes.append(self.task.conclude(self._states[row], own, rngs[row]))
-            self._seen[row] += 1  # the system knows its own words
-        pairs = list(zip(rows.tolist(), outcomes))
+        pairs = zip(rows.tolist(), outcomes)
         self._answer([row for row, o in pairs if not (o.terminated or o.truncated)], rngs)
-        return gather([self._exchange(*pair) for pair in pairs], self.task.parties)
+        return self._gather(rows, outcomes)
 
     def _answer(self, rows: list[int], rngs: Generators) -> None:
         """Let the user speak in the rows until it is the system's turn."""
@@ -120,34 +121,6 @@ class ReplyBatch:
             texts = ask_all(self.partner, task, asked, [rngs[row] for row in rows], rows)
             for state, text in zip(asked, texts):
                 task.listen(state, text)
-
-    def _exchange(self, row: int, said: Outcome) -> Exchange:
-        lines = self.task.transcript(self._states[row], SYSTEM)
-        heard, self._seen[row] = lines[self._seen[row] :], len(lines)
-        end = said.terminated, said.truncated
-        return Exchange(said.rewards[SYSTEM], *end, heard, said.parts(SYSTEM), said.success)
-
-    def transcript(self, row: int) -> Sequence[Utterance]:
-        return self.task.transcript(self._states[row], SYSTEM)
-
-    def constraint(self, row: int) -> Constraint:
-        return self.task.constraint(self._states[row], SYSTEM)
-
-    def state(self, row: int) -> Any:
-        """The dialogue of a row."""
-        return self._states[row]
-
-    def states(self, rows: np.ndarray) -> list[Any]:
-        """The dialogues of some rows."""
-        return [self._states[row] for row in rows.tolist()]
-
-    def turn(self, rows: np.ndarray) -> np.ndarray:
-        return self._turns[rows]
-
-    def restore(self, row: int, state: Any, turn: int) -> None:
-        """Let a row go on from a state."""
-        self._states[row], self._turns[row] = state, turn
-        self._seen[row] = len(self.task.transcript(state, SYSTEM))
 
 
 def midpoint(composite: Composite) -> float:

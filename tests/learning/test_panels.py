@@ -24,7 +24,7 @@ SHARE = 0.1
 
 
 class Rerun(NamedTuple):
-    """What is trained again, and what has to come of it.
+    """A training that is repeated, and the return that it has to reach.
 
     Attributes:
         learner: of the panel.

@@ -29,7 +29,7 @@ PATIENCE = 300.0
 
 @contextmanager
 def browser(folder: Path, width: int = 1300, height: int = 900) -> Iterator[Any]:
-    """Chromium with a profile of its own in `folder`; a skip where there is none."""
+    """Chromium with its own profile in `folder`; a skip where there is none."""
     webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
     found = next(filter(None, map(shutil.which, BROWSERS)), None)
     driver = shutil.which("chromedriver")

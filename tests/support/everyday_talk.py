@@ -17,7 +17,7 @@ ACTS = ["inform", "question", "directive", "commissive"]
 
 
 class Words(Reward):
-    """How many words, at most 50."""
+    """The number of words, at most 50."""
 
     name = "words"
     bounds = (0.0, 50.0)
@@ -27,7 +27,7 @@ class Words(Reward):
 
 
 class Copies(Reward):
-    """Whether the reply is the first reference."""
+    """Return True if the reply is the first reference."""
 
     name = "copies"
 

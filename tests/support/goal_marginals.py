@@ -1,4 +1,4 @@
-"""Whether samples of goals, in ConvLab's form, are of one distribution: marginal by marginal."""
+"""Comparison of two samples of goals, in ConvLab's form, marginal by marginal."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Files that want to run code, or to fill the memory: each is read in a process of its own.
+"""Files that want to run code, or to fill the memory: each is read in its own process.
 
 ``python -m tests.support.hostile_files FOLDER`` writes and reads all of them there, and prints as
 JSON, by name, what came of each: the error's kind and text, CPU seconds, and how many MB the peak

@@ -1,4 +1,4 @@
-"""A task of one's own, as a module that knows dialgym's public names only."""
+"""Your own task, as a module that knows dialgym's public names only."""
 
 GUESS = '''
 """Find a digit."""

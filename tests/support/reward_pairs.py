@@ -1,4 +1,4 @@
-"""Replies beside references that the rewards are compared on: odd ones, generated and real."""
+"""Replies and references that the rewards are compared on: odd ones, generated and real."""
 
 import json
 import random
@@ -54,7 +54,7 @@ def real_turns(data: Path, split: str) -> list[tuple[Reply, str]]:
 
 
 def shuffled(turns: list[tuple[Reply, str]], rng: random.Random, count: int) -> list[Reply]:
-    """What was said elsewhere, as a reply beside the reference."""
+    """Replies that were said elsewhere, each with the reference."""
     chosen = rng.sample(turns, count)
     return [r._replace(text=rng.choice(turns)[0].text) for r, _ in chosen[: count // 2]] + [
         # a reply that shares much with its reference: some of its words, in another order

@@ -10,7 +10,7 @@ LETTERS, ROUNDS, EFFORT = "abc", 2, 0.125
 
 @dataclass
 class Talk:
-    """What the user knows, and what has been said."""
+    """The user's secret, and the lines so far."""
 
     letter: str
     lines: list[Utterance] = field(default_factory=list)

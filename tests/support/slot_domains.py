@@ -78,7 +78,7 @@ def rules_of(**changes) -> dict:
 
 
 def write_bakeries(folder: Path, slot: str) -> str:
-    """The file of a domain of one's own, one of whose slots is called `slot`."""
+    """The file of your own domain, one of whose slots is called `slot`."""
     rows = [
         {"name": name, "kind": kind, slot: value}
         for name, kind, value in zip("abcd", ["bread", "bread", "cake", "cake"], "nsns")

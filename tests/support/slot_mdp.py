@@ -12,7 +12,7 @@ from tests.support.act_mdps import Table, TableEnv
 
 
 def structure_of_table(states: int, acts: int) -> BeliefStructure:
-    """Which state it is, is the one block, and what is believed of the one slot.
+    """The state is the one block, and the belief of the one slot.
 
     The first half of the acts is general; the others are about the slot.
     """

@@ -16,7 +16,7 @@ ALONE = {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
 
 
 def two_processes(script: list[str], *arguments: str, **environ: str) -> str:
-    """What two processes of a script (a path, or `-m` and a module) print; they must succeed."""
+    """The output of two processes of a script (a path, or `-m` and a module); they must succeed."""
     run = subprocess.run(
         [*TORCHRUN, *script, *arguments],
         capture_output=True,

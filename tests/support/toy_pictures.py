@@ -13,7 +13,7 @@ SIZE, NOISE, GUESSES = 6, 0.05, 3
 
 @dataclass
 class Picture:
-    """What is shown, and what has been guessed."""
+    """The picture that is shown, and the guesses."""
 
     shown: int
     pixels: np.ndarray  # (SIZE,) float32; never written into

@@ -18,7 +18,7 @@ EVASION, OTHERS = "hard to tell", ["green", "yes, it is", "no"]
 
 
 def visdial_json(count: int = 8, split: str = "val", first_id: int = 100) -> dict:
-    """`count` images, each with four rounds about a thing of its own."""
+    """`count` images, each with four rounds about its own thing."""
     questions: list[str] = []
     answers = [EVASION, *OTHERS]
     dialogs = []

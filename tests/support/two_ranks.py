@@ -132,7 +132,7 @@ def union(parts) -> Rollout:
 
 
 def improved(model):
-    """What an update logs, and the weights after it."""
+    """The log of an update, and the weights after it."""
     model.train()
     logged = {
         name: v for name, v in model.logger.name_to_value.items() if name.startswith("train/")

@@ -1,4 +1,4 @@
-"""What a user writes, for type checkers: `tests/project/test_types.py` runs them on it."""
+"""A user's code, for type checkers: `tests/project/test_types.py` runs them on it."""
 
 from typing import assert_type
 
@@ -43,7 +43,7 @@ def use_it(path: str) -> float:
 
 
 def misuse_it() -> None:
-    """What is to be found fault with."""
+    """Code that type checkers are to find fault with."""
     dialgym.list_ids(task=3)  # wrong
     dialgym.evaluate("random", "Wordle-20-v0", episodes="ten")  # wrong
     dialgym.collect("Wordle-20-v0", "random")  # wrong
@@ -56,6 +56,7 @@ def misuse_it() -> None:
     agents.CHAI("CHAIPolicy", vec, gamma="0.9")  # wrong
     agents.MLE("GPTPolicy", vec, seeed=1)  # wrong
     agents.DQN("MlpPolicy", vec, n_stps=2)  # wrong
+    agents.ACER("MlpPolicy", vec, 1e-3)  # wrong
     agents.BBQN("MlpPolicy", vec, batch_size="64")  # wrong
     agents.FeudalDQN("MlpPolicy", vec, learning_rat=1e-3)  # wrong
     agents.A2C("MlpPolicy", vec, gama=0.9)  # wrong

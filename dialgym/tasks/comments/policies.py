@@ -1,4 +1,4 @@
-"""Scripted commenters: the logged comment, the best on the same parent, a random one."""
+"""Scripted commenter: the best comment on the same parent."""
 
 from collections.abc import Mapping, Sequence
 
@@ -10,23 +10,6 @@ from dialgym.tasks.comments.task import Comments
 from dialgym.tasks.comments.types import CommentsState
 
 Generator = np.random.Generator
-
-
-class LoggedCommentPolicy(EachReplies):
-    """Says the comment of the data."""
-
-    oracle = True
-
-    def reply(self, task: Comments, state: CommentsState, rng: Generator) -> str:
-        return task.logged(state)
-
-
-class RandomComment(EachReplies):
-    """Says what was commented on anything in the split; all comments are as likely."""
-
-    def reply(self, task: Comments, state: CommentsState, rng: Generator) -> str:
-        comments = task.corpus.comments
-        return comments[int(rng.integers(len(comments)))][: task.longest]
 
 
 class BestComment(EachReplies):

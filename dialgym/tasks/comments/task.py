@@ -34,7 +34,7 @@ LEVELS = (0.0, 1.0, 2.0)
 NO_COMMENT = "no comment"
 """The component of the reward of what is no comment."""
 
-POLICIES = "dialgym.tasks.comments.policies"
+POLICIES = "dialgym.tasks.reply_policies"
 
 
 class Comments(ReplyTask):
@@ -100,9 +100,9 @@ class Comments(ReplyTask):
     tokenizer = "bpe"
     speakers = {  # noqa: RUF012
         SYSTEM: {
-            "logged": f"{POLICIES}:LoggedCommentPolicy",
-            "best": f"{POLICIES}:BestComment",
-            "random": f"{POLICIES}:RandomComment",
+            "logged": f"{POLICIES}:LoggedReply",
+            "best": "dialgym.tasks.comments.policies:BestComment",
+            "random": f"{POLICIES}:RandomReply",
         }
     }
     hidden_fields = {SYSTEM: ("index",)}  # noqa: RUF012
@@ -210,6 +210,11 @@ class Comments(ReplyTask):
     def logged(self, state: CommentsState) -> str:
         """The comment of the data."""
         return self.corpus.comments[state.index][: self.longest]
+
+    def random_reply(self, rng: np.random.Generator) -> str:
+        """A comment on anything in the split."""
+        comments = self.corpus.comments
+        return comments[int(rng.integers(len(comments)))][: self.longest]
 
     def take(self, state: CommentsState, text: str) -> Reply:
         state.lines.append(Utterance(SYSTEM, text))

@@ -1,4 +1,4 @@
-"""Scripted speakers of everyday dialogues: the reference, retrieval, a random utterance."""
+"""Scripted speaker of everyday dialogues by retrieval."""
 
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -15,23 +15,6 @@ from dialgym.tasks.hidden import reveal
 Generator = np.random.Generator
 REMEMBERED = 2
 """Utterances by which contexts are compared."""
-
-
-class Person(EachReplies):
-    """Says what the person said at this turn, whatever was said before."""
-
-    oracle = True
-
-    def reply(self, task: DailyDialog, state: DailyDialogState, rng: Generator) -> str:
-        return task.human(state)[: task.longest]
-
-
-class RandomReply(EachReplies):
-    """Says what somebody said anywhere in the training split; all utterances are as likely."""
-
-    def reply(self, task: DailyDialog, state: DailyDialogState, rng: Generator) -> str:
-        texts = task.training.texts
-        return texts[int(rng.integers(len(texts)))][: task.longest]
 
 
 class Retrieval(EachReplies):

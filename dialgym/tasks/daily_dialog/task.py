@@ -35,7 +35,8 @@ REWARDS = {
 """RL4LMs and OpenRL have half METEOR, half intent: small models then do the act in few words."""
 STARTS = ("any", "first")
 
-POLICIES = "dialgym.tasks.daily_dialog.policies"
+POLICIES = "dialgym.tasks.reply_policies"
+RETRIEVAL = "dialgym.tasks.daily_dialog.policies:Retrieval"
 
 
 class DailyDialog(ReplyTask):
@@ -97,10 +98,10 @@ class DailyDialog(ReplyTask):
     options = ("index", "dialogue", "turn")
     tokenizer = "bpe"
     speakers = {  # noqa: RUF012
-        USER: {"script": f"{POLICIES}:Person", "retrieval": f"{POLICIES}:Retrieval"},
+        USER: {"script": f"{POLICIES}:LoggedReply", "retrieval": RETRIEVAL},
         SYSTEM: {
-            "reference": f"{POLICIES}:Person",
-            "retrieval": f"{POLICIES}:Retrieval",
+            "reference": f"{POLICIES}:LoggedReply",
+            "retrieval": RETRIEVAL,
             "random": f"{POLICIES}:RandomReply",
         },
     }
@@ -250,6 +251,15 @@ class DailyDialog(ReplyTask):
     def human(self, state: DailyDialogState) -> str:
         """Utterance of the person whose place the next speaker has."""
         return self.corpus.text(state.dialogue, state.turn)
+
+    def logged(self, state: DailyDialogState) -> str:
+        """The same, within the limit."""
+        return self.human(state)[: self.longest]
+
+    def random_reply(self, rng: np.random.Generator) -> str:
+        """An utterance of anybody in the training split."""
+        texts = self.training.texts
+        return texts[int(rng.integers(len(texts)))][: self.longest]
 
     def take(self, state: DailyDialogState, text: str) -> Reply:
         context = tuple([line.text for line in state.lines[-self.context :]])

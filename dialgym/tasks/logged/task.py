@@ -19,7 +19,7 @@ REWARDS = {"f1": 1.0}
 CONTEXT = 5
 """Most utterances that rewards see before a reply."""
 
-POLICIES = "dialgym.tasks.logged.policies"
+POLICIES = "dialgym.tasks.reply_policies"
 
 
 class Logged(ReplyTask):
@@ -59,10 +59,10 @@ class Logged(ReplyTask):
     name = "Logged"
     options = ("dialogue",)
     speakers = {  # noqa: RUF012
-        USER: {"script": f"{POLICIES}:LoggedScript"},
+        USER: {"script": f"{POLICIES}:LoggedReply"},
         SYSTEM: {
-            "reference": f"{POLICIES}:LoggedScript",
-            "random": f"{POLICIES}:RandomLoggedReply",
+            "reference": f"{POLICIES}:LoggedReply",
+            "random": f"{POLICIES}:RandomReply",
         },
     }
     hidden_fields = dict.fromkeys((SYSTEM, USER), ("dialogue", "turn"))
@@ -128,6 +128,11 @@ class Logged(ReplyTask):
     def logged(self, state: LoggedState) -> str:
         """Utterance of the log in the place of the next one."""
         return self._fitting(state.turn)
+
+    def random_reply(self, rng: np.random.Generator) -> str:
+        """An utterance of the system anywhere in the log."""
+        said = self.corpus.said
+        return self.corpus.texts[said[int(rng.integers(len(said)))]]
 
     def take(self, state: LoggedState, text: str) -> Reply:
         context = tuple([line.text for line in state.lines[-CONTEXT:]])

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
 import numpy as np
 
@@ -39,6 +39,15 @@ class Settings:
     reward: str = "default"
     strict: bool = False
     fidelity: str = "correct"
+
+
+class RuleOptions(TypedDict, total=False):
+    """The same by name."""
+
+    turns: int
+    reward: str
+    strict: bool
+    fidelity: str
 
 
 DEFAULT = Settings()

@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
-from dialgym.errors import one_of, whole_number
+from dialgym.errors import keywords_of, one_of, whole_number
 from dialgym.io.tables import fingerprint, locate
 from dialgym.language import Constraint, Utterance
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome, Task
@@ -17,7 +17,7 @@ from dialgym.tasks.corpora import BUILT_IN
 from dialgym.tasks.hidden import hide
 from dialgym.tasks.multiwoz.corpus import MultiWOZCorpus
 from dialgym.tasks.multiwoz.data import MULTIWOZ, load_world
-from dialgym.tasks.multiwoz.dialogue import Rules, Settings, Turn
+from dialgym.tasks.multiwoz.dialogue import RuleOptions, Rules, Settings, Turn
 from dialgym.tasks.multiwoz.dialogue_state import MultiWOZState
 from dialgym.tasks.multiwoz.formats import FILES
 from dialgym.tasks.multiwoz.languages import LANGUAGES
@@ -154,36 +154,32 @@ class MultiWOZ(Task):
     for_people = {"language": "english"}  # noqa: RUF012
     generators = {"corpus": MultiWOZCorpus}  # noqa: RUF012
 
+    @keywords_of(Settings)
     def __init__(
         self,
         world: str | PathLike[str] | None = None,
         goals: str = "drawn",
-        reward: str = "default",
-        strict: bool = False,
         user: str = "agenda",
-        fidelity: str = "correct",
         error_rate: float = 0.0,
-        turns: int = 20,
         acts: str = "entries",
         masks: bool = True,
         language: str = "acts",
         nlu: Any = None,
         tracker: Any = None,
         nlg: Any = None,
+        **rules: Unpack[RuleOptions],
     ) -> None:
+        settings = Settings(**rules)
         one_of("goals", goals, GOALS, self.name)
-        one_of("reward", reward, REWARDS, self.name)
-        one_of("strict", strict, (True, False), self.name)
+        one_of("reward", settings.reward, REWARDS, self.name)
         one_of("user", user, BEHAVIOURS, self.name)
         one_of("acts", acts, ACTS, self.name)
-        one_of("masks", masks, (True, False), self.name)
         one_of("language", language, LANGUAGES, self.name)
-        whole_number("turns", turns, self.name)
+        self.turns = whole_number("turns", settings.turns, self.name)
         self.world = load_world(world)
         self.played = {"world": self.world.source}
         self.stand_in = BUILT_IN if world is None and self.world.stand_in else None
-        self.goals, self.user, self.turns, self.masks = goals, user, turns, masks
-        settings = Settings(turns, reward, strict, fidelity)
+        self.goals, self.user, self.masks = goals, user, masks
         self.rules = Rules(self.world, settings, find_stage("tracker", tracker, self.world))
         self.vectoriser = Vectoriser(self.world.database, self.rules.fidelity)
         self.channel = NoisyChannel(self.world, error_rate)
@@ -192,7 +188,7 @@ class MultiWOZ(Task):
         self.nlg = find_stage("nlg", nlg, self.world) or self.language
         self.tokenizer = self.language.tokenizer  # type: ignore[misc]
         self.act_classes = {SYSTEM: ACTS[acts], USER: f"{ROOM}.party_acts:MultiWOZUserActs"}
-        self.facts = self._facts(reward)
+        self.facts = self._facts(settings.reward)
 
     @classmethod
     def surroundings(cls, settings: Mapping[str, Any]) -> str | None:

@@ -1,15 +1,14 @@
 """Slot filling in batches: users one by one, beliefs, summaries and masks as arrays over rows."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from dialgym.language import Constraint, Utterance
 from dialgym.language.acts import Act, Hypotheses
 from dialgym.tasks.base import SYSTEM, Outcome
-from dialgym.tasks.batch import BatchOutcome, Exchange, add, gather
+from dialgym.tasks.batch import BatchOutcome
 from dialgym.tasks.slot_filling.domain.ontology import NAME, NONE
 from dialgym.tasks.slot_filling.summary import REQUESTED, Summariser
 from dialgym.tasks.slot_filling.summary_acts import SummaryActs
@@ -23,6 +22,7 @@ from dialgym.tasks.slot_filling.types import (
     TopValues,
 )
 from dialgym.tasks.slot_filling.understanding import BY_METHOD
+from dialgym.tasks.state_batch import Generators, StateBatch
 
 Beliefs = Sequence[SlotFillingBelief]
 
@@ -203,42 +203,30 @@ def act_masks(acts: SummaryActs, beliefs: Beliefs, summaries: Sequence[Summary])
     return np.concatenate([asks.reshape(len(asks), -1), others], axis=1)
 
 
-Generators = Sequence[np.random.Generator]
-
-
-class SlotFillingBatch:
+class SlotFillingBatch(StateBatch):
     """`size` dialogues of a system with the simulated user; see `DialogueBatch` and `ActBatch`."""
 
     def __init__(self, task: SlotFilling, size: int) -> None:
-        self.task = task
-        self._states: list[SlotFillingState] = [None] * size  # type: ignore[list-item]
-        self._seen = [0] * size  # utterances of the transcript that the system has been given
+        super().__init__(task, size, SYSTEM)
         self._beliefs = np.zeros((size, task.tracker.layout.vector_size), np.float32)
         self._stale = np.ones(size, bool)
 
-    def draw(self, rows: np.ndarray, rngs: Generators, options: Mapping[str, Any]) -> list[Any]:
-        return [self.task.initial(rngs[row], options) for row in rows.tolist()]
-
     def begin(self, rows: np.ndarray, drawn: list[Any], rngs: Generators) -> BatchOutcome:
-        for row, state in zip(rows.tolist(), drawn):
-            self._states[row], self._seen[row] = state, 0
+        self._put(rows, drawn)
         return self._answer(rows, [_QUIET] * len(rows), rngs)
 
     def say(self, rows: np.ndarray, texts: np.ndarray, rngs: Generators) -> BatchOutcome:
-        outcomes = []
-        for row, text in zip(rows.tolist(), texts.tolist()):
-            outcomes.append(self.task.speak(self._states[row], text, rngs[row]))
-            self._seen[row] += 1  # the system knows its own words
+        said = zip(rows.tolist(), texts.tolist())
+        outcomes = [self.task.speak(self._states[row], text, rngs[row]) for row, text in said]
+        self._note_said(rows)
         return self._answer(rows, outcomes, rngs)
 
     def _answer(self, rows: np.ndarray, said: list[Outcome], rngs: Generators) -> BatchOutcome:
         """Let the users answer where the system has not ended the dialogue."""
-        pairs = list(zip(rows.tolist(), said))
-        going = [row for row, outcome in pairs if not outcome.terminated]
+        going = [row for row, outcome in zip(rows.tolist(), said) if not outcome.terminated]
         answers = self._users_say(going, rngs) if going else {}
         self._stale[rows] = True
-        exchanges = [self._exchange(row, outcome, answers.get(row)) for row, outcome in pairs]
-        return gather(exchanges, self.task.parties)
+        return self._gather(rows, said, answers)
 
     def _users_say(self, rows: list[int], rngs: Generators) -> dict[int, Outcome]:
         """Outcomes of the answers, by row."""
@@ -253,36 +241,8 @@ class SlotFillingBatch:
         ends = map(task.conclude, states, acts)
         return dict(zip(rows, ends))
 
-    def _exchange(self, row: int, said: Outcome, answer: Outcome | None) -> Exchange:
-        lines = self._states[row].heard_by_system
-        heard, self._seen[row] = lines[self._seen[row] :], len(lines)
-        reward, components = said.rewards[SYSTEM], said.parts(SYSTEM)
-        if answer is not None:
-            reward += answer.rewards[SYSTEM]
-            components = add(components, answer.parts(SYSTEM))
-        end = answer or said
-        return Exchange(reward, end.terminated, end.truncated, heard, components, end.success)
-
-    def transcript(self, row: int) -> Sequence[Utterance]:
-        return self.task.transcript(self._states[row], SYSTEM)
-
-    def constraint(self, row: int) -> Constraint:
-        return self.task.constraint(self._states[row], SYSTEM)
-
-    def turn(self, rows: np.ndarray) -> np.ndarray:
-        return np.array([self._states[row].turns for row in rows.tolist()], np.int64)
-
-    def state(self, row: int) -> SlotFillingState:
-        """The dialogue of a row."""
-        return self._states[row]
-
-    def states(self, rows: np.ndarray) -> list[SlotFillingState]:
-        """The dialogues of some rows."""
-        return [self._states[row] for row in rows.tolist()]
-
     def restore(self, row: int, state: SlotFillingState, turn: int) -> None:
-        """Let a row go on from a state."""
-        self._states[row], self._seen[row] = state, len(state.heard_by_system)
+        super().restore(row, state, turn)
         self._stale[row] = True
 
     def observations(self) -> np.ndarray:

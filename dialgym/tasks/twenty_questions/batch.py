@@ -7,7 +7,7 @@ import numpy as np
 
 from dialgym.language import Constraint, Utterance
 from dialgym.tasks.base import SYSTEM, USER
-from dialgym.tasks.batch import BatchOutcome
+from dialgym.tasks.batch import BatchOutcome, RowStates, silence
 from dialgym.tasks.twenty_questions.belief import normalised
 from dialgym.tasks.twenty_questions.task import TwentyQuestions
 from dialgym.tasks.twenty_questions.types import (
@@ -43,10 +43,7 @@ class TwentyQuestionsBatch:
     def begin(self, rows: np.ndarray, drawn: list[int], rngs: Generators) -> BatchOutcome:
         self.item[rows] = drawn
         self._begin(rows)
-        none, nothing = np.zeros(len(rows), bool), np.zeros(0, np.int64)
-        return BatchOutcome(
-            np.zeros(len(rows)), none, none, none, {}, np.zeros(0, "<U1"), nothing, nothing
-        )
+        return silence(len(rows))
 
     def _begin(self, rows: np.ndarray) -> None:
         self.turns[rows] = self._counted[rows] = 0
@@ -153,34 +150,18 @@ class TwentyQuestionsBatch:
         self.replies[row, :turn] = [REPLIES.index(text) for text in said[1]]
 
 
-class Dialogues(Sequence[TwentyQuestionsState]):
-    """Rows of a batch as states, each made when it is asked for; it stands for nothing else."""
-
-    def __init__(
-        self, batch: TwentyQuestionsBatch, rows: np.ndarray, party: str | None = None
-    ) -> None:
-        self._batch, self._rows, self._party = batch, rows, party
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def __getitem__(self, place: Any) -> Any:
-        if isinstance(place, slice):
-            return Dialogues(self._batch, self._rows[place], self._party)
-        state = self._batch.state(int(self._rows[place]))
-        return self._batch.task.observed(state, self._party) if self._party else state
-
-    def observed(self, party: str) -> "Dialogues":
-        """The same dialogues for who plays `party`; see `Task.observed`."""
-        return Dialogues(self._batch, self._rows, party)
+class Dialogues(RowStates):
+    """Rows of a batch, whose beliefs need no states."""
 
     def beliefs(self) -> np.ndarray:
         """(k, K): see `TwentyQuestionsBatch.beliefs`."""
-        return self._batch.beliefs(self._rows)
+        beliefs: np.ndarray = self._batch.beliefs(self._rows)
+        return beliefs
 
     def turns(self) -> np.ndarray:
         """(k,) utterances of the questioner so far."""
-        return self._batch.turn(self._rows)
+        turns: np.ndarray = self._batch.turn(self._rows)
+        return turns
 
 
 def beliefs_of(

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 from dialgym.errors import finite_number, one_of
 from dialgym.rewards import Components
@@ -81,6 +81,17 @@ class Cutoff:
         return last - first >= self.fraction * (self.goal - first) - ROUNDING
 
 
+class ScoringOptions(TypedDict, total=False):
+    """Settings of `Scoring` by name; see `VisualDialogue`."""
+
+    mode: str
+    penalty: str
+    reward: str
+    cutoff: Any
+    cost: float | None
+    yes_no: float
+
+
 @dataclass(frozen=True)
 class Scoring:
     """The reward of each answer; see `VisualDialogue` for the settings."""
@@ -95,10 +106,17 @@ class Scoring:
 
     @classmethod
     def of(
-        cls, mode: str, reward: str, penalty: str, cutoff: Any, cost: float | None, yes_no: float,
+        cls,
         rounds: int,
-    ) -> "Scoring":  # fmt: skip
-        """Of the settings of a task.
+        half_way: bool,
+        mode: str = "env_stops",
+        penalty: str = "none",
+        reward: str = "standard",
+        cutoff: Any = None,
+        cost: float | None = None,
+        yes_no: float = 2.0,
+    ) -> "Scoring":
+        """Of the settings of a task, whose cutoff is half way or to be found by default.
 
         Raises:
             ValueError: one is impossible.
@@ -111,6 +129,8 @@ class Scoring:
             cost = 1.0 if mode == "env_stops" else 0.0
         cost = finite_number(f"cost of {where}", cost)
         yes_no = finite_number(f"yes_no of {where}", yes_no)
+        if cutoff is None:
+            cutoff = Cutoff(fraction=0.5 if half_way else 1.0)
         return cls(mode, reward, penalty, Cutoff.of(cutoff), cost, yes_no, rounds)
 
     def counts(self, answer: str) -> bool:

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
-from dialgym.errors import one_of, whole_number
+from dialgym.errors import keywords_of, one_of, whole_number
 from dialgym.io.objects import load
 from dialgym.io.tables import fingerprint, locate
 from dialgym.language import AnyText, Constraint, Utterance, WordTrie
@@ -20,11 +20,10 @@ from dialgym.tasks.visual_dialogue.answerer import make_answerer
 from dialgym.tasks.visual_dialogue.exact import ExactGuesser
 from dialgym.tasks.visual_dialogue.guessers import Held, make_guesser
 from dialgym.tasks.visual_dialogue.pool import ROOM, make_pool
-from dialgym.tasks.visual_dialogue.scoring import Cutoff, Scoring, is_hard
+from dialgym.tasks.visual_dialogue.scoring import Scoring, ScoringOptions, is_hard
 from dialgym.tasks.visual_dialogue.types import ANSWERER, QUESTIONER, STOP, VisualState
 from dialgym.tasks.visual_dialogue.visdial import PATTERNS
 
-FOUND, HALF_WAY = Cutoff(1.0, 1.0), Cutoff(1.0, 0.5)
 POLICIES = f"{ROOM}.policies"
 METRICS = ("percentile", "yes/no answers")
 
@@ -118,21 +117,17 @@ class VisualDialogue(Task):
     }
     hidden_fields = {QUESTIONER: ("image", "private", "percentiles")}  # noqa: RUF012
 
+    @keywords_of(Scoring.of)
     def __init__(
         self,
         pool: Any = "scenes",
         guesser: Any = "exact",
         answerer: Any = None,
-        mode: str = "env_stops",
-        penalty: str = "none",
-        reward: str = "standard",
-        cutoff: Any = None,
-        cost: float | None = None,
-        yes_no: float = 2.0,
         rounds: int = 10,
         constraint: str | None = None,
         longest: int = 64,
         most_words: int = 12,
+        **scoring: Unpack[ScoringOptions],
     ) -> None:
         one_of("constraint", constraint, (None, "questions"), self.name)
         self.rounds = whole_number("rounds", rounds, self.name)
@@ -141,9 +136,8 @@ class VisualDialogue(Task):
         self.pool = make_pool(pool)
         self.guesser = make_guesser(guesser, self.pool)
         self.answerer = make_answerer(answerer, self.pool)
-        if cutoff is None:
-            cutoff = FOUND if isinstance(self.guesser, ExactGuesser) else HALF_WAY
-        self.scoring = Scoring.of(mode, reward, penalty, cutoff, cost, yes_no, self.rounds)
+        half_way = not isinstance(self.guesser, ExactGuesser)
+        self.scoring = Scoring.of(self.rounds, half_way, **scoring)
         self.tokenizer = self.pool.tokenizer  # type: ignore[misc]
         self._constraint = self._questions() if constraint else AnyText()
         self.facts = self._facts()

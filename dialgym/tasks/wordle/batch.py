@@ -7,7 +7,7 @@ import numpy as np
 
 from dialgym.language import Constraint, Utterance
 from dialgym.tasks.base import SYSTEM, USER
-from dialgym.tasks.batch import BatchOutcome
+from dialgym.tasks.batch import BatchOutcome, RowStates, silence
 from dialgym.tasks.wordle.patterns import LENGTH, REPLIES, SOLVED, colour
 from dialgym.tasks.wordle.task import Wordle
 from dialgym.tasks.wordle.types import INVALID, WordleState
@@ -44,11 +44,7 @@ class WordleBatch:
         self.turns[rows] = self.rejected[rows] = self._filtered[rows] = 0
         if self._possible is not None:
             self._possible[rows] = True
-        none = np.zeros(len(rows), bool)
-        nothing = np.zeros(0, np.int64)
-        return BatchOutcome(
-            np.zeros(len(rows)), none, none, none, {}, np.zeros(0, "<U1"), nothing, nothing
-        )
+        return silence(len(rows))
 
     def say(
         self, rows: np.ndarray, texts: np.ndarray, rngs: Sequence[np.random.Generator]
@@ -125,6 +121,17 @@ class WordleBatch:
         """The games of the rows."""
         return Games(self, rows)
 
+    def state(self, row: int) -> WordleState:
+        """The game of a row, made again."""
+        turns, rejected = int(self.turns[row]), int(self.rejected[row])
+        said = turns + rejected
+        patterns = self.patterns[row, :said].tolist()
+        return WordleState(
+            int(self.secret[row]), settled=True, lines=self.transcript(row),
+            guesses=self.guesses[row, :said].tolist(), patterns=patterns, turns=turns,
+            rejected=rejected, over=self.over(turns, rejected, patterns),
+        )  # fmt: skip
+
     def restore(self, row: int, state: WordleState, turn: int) -> None:
         """Let a row go on from a game."""
         self.secret[row], self.turns[row] = state.secret, state.turns
@@ -155,36 +162,13 @@ class WordleBatch:
         return self.turns[rows] + self.rejected[rows]
 
 
-class Games(Sequence[WordleState]):
-    """Rows of a batch as states, each made when it is asked for; it stands for nothing else."""
-
-    def __init__(self, batch: WordleBatch, rows: np.ndarray, party: str | None = None) -> None:
-        self._batch, self._rows, self._party = batch, rows, party
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def __getitem__(self, place: Any) -> Any:
-        if isinstance(place, slice):
-            return Games(self._batch, self._rows[place], self._party)
-        batch, row = self._batch, int(self._rows[place])
-        turns, rejected = int(batch.turns[row]), int(batch.rejected[row])
-        said = turns + rejected
-        patterns = batch.patterns[row, :said].tolist()
-        state = WordleState(
-            int(batch.secret[row]), settled=True, lines=batch.transcript(row),
-            guesses=batch.guesses[row, :said].tolist(), patterns=patterns, turns=turns,
-            rejected=rejected, over=batch.over(turns, rejected, patterns),
-        )  # fmt: skip
-        return batch.task.observed(state, self._party) if self._party else state
-
-    def observed(self, party: str) -> "Games":
-        """The same games for who plays `party`; see `Task.observed`."""
-        return Games(self._batch, self._rows, party)
+class Games(RowStates):
+    """Rows of a batch, whose possible answers need no states."""
 
     def possible(self, places: np.ndarray) -> np.ndarray:
         """(k, A) bool: see `WordleBatch.possible`."""
-        return self._batch.possible(self._rows[places])
+        possible: np.ndarray = self._batch.possible(self._rows[places])
+        return possible
 
 
 def _letters(texts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,4 +1,4 @@
-"""What A2C, ENAC, ACER and TRACER share: they learn, heed masks, are saved and go on exactly."""
+"""A2C, ENAC, ACER and TRACER: learning within masks, behaviour, updates, settings."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,6 @@ import torch
 from stable_baselines3 import A2C as Stock
 
 import agents
-import dialgym
 from agents import A2C, ACER, ENAC, TRACER
 from agents.buffers.dialogues import DialogueMemory
 from agents.storage.archive import Archive, write_archive
@@ -37,7 +36,7 @@ def test_it_learns_the_masked_mdp_to_the_optimum(algorithm, features):
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_it_learns_through_noise(algorithm):
     table = noisy_bandit()
-    model = algorithm("MlpPolicy", vec_env(table, 4), seed=0).learn(1500)
+    model = algorithm("MlpPolicy", vec_env(table, 4), seed=0).learn(800)
     assert greedy_return(model, table) >= 0.75 * table.best_return()
 
 
@@ -47,7 +46,7 @@ def test_values_are_those_of_the_policy(algorithm):
     table = five_states()
     model = algorithm("MlpPolicy", vec_env(table, 4), seed=0, gamma=0.9, ent_coef=0.001,
                       exploration_initial_eps=0.2, exploration_final_eps=0.0,
-                      exploration_fraction=0.5).learn(2500)  # fmt: skip
+                      exploration_fraction=0.5).learn(1500)  # fmt: skip
     starts = torch.as_tensor(beliefs_of(model.env)[:1])
     with torch.no_grad():
         more = (torch.as_tensor(table.masks[:1]),) if algorithm is ACER else ()
@@ -105,27 +104,6 @@ def test_predict_takes_rows_and_single_beliefs():
     assert model.predict(rows[0])[0].shape == ()
     only = np.eye(2, dtype=bool)[[0, 1] * 5]
     assert model.predict(rows, action_masks=only)[0].tolist() == [0, 1] * 5
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"batch_size": 0}, "A2C: expected batch_size to be a whole number from 1; got 0"),
-        ({"gradient_steps": 2}, "A2C: batch_size None takes each dialogue once.* got 2"),
-        (
-            {"dialogues_per_update": 0},
-            "A2C: expected dialogues_per_update to be a whole number from 1; got 0",
-        ),
-    ],
-)
-def test_settings_that_cannot_be_are_one_clear_error(settings, message):
-    with pytest.raises(ValueError, match=message):
-        A2C("MlpPolicy", vec_env(five_states()), **settings)
-
-
-def test_several_acts_at_once_are_not_for_it():
-    with pytest.raises((ValueError, AssertionError), match="Discrete"):
-        A2C("MlpPolicy", dialgym.sb3_vec_env("MultiWOZ-act-v0", 1))
 
 
 def test_files_of_stable_baselines_own_a2c_stay_what_they_are(tmp_path):

@@ -78,12 +78,3 @@ def test_it_finds_the_better_arm_through_noise_and_knows_most_of_what_it_does_mo
 def test_drawing_weights_goes_down_a_long_chain():
     model = made(long_chain(10)).learn(16_000)
     assert greedy_return(model, long_chain(10)) == pytest.approx(1.0)
-
-
-def test_mistakes_are_one_clear_error():
-    with pytest.raises(ValueError, match="divergence of BBQN must be one of 'kl', 'alpha'"):
-        made(divergence="reverse")
-    with pytest.raises(ValueError, match="BBQN: expected alpha to be a number above 0 to 1; got 0"):
-        made(alpha=0)
-    with pytest.raises(ValueError, match="BBQN: expected n_samples to be a whole number from 1"):
-        made(n_samples=0)

@@ -73,35 +73,14 @@ def test_random_acts_tell_as_often_as_they_ask(model):
 
 def test_training_begins_with_weights_of_another_domain(model, tmp_path):
     model.save(tmp_path / "cr.zip")
-    more = {
-        "n_envs": 2,
-        "progress_bar": False,
-        "hyperparameters": {"policy_kwargs": {"net_arch": [32]}},
-    }
-    other = agents.train(
-        SFR,
-        "feudal-dqn",
-        total_timesteps=4,
-        init_from=tmp_path / "cr.zip",
-        log_dir=tmp_path / "sfr",
-        **more,
-    )
+    given = {"n_envs": 2, "progress_bar": False, "log_dir": tmp_path / "sfr"}
+    given |= {"init_from": tmp_path / "cr.zip", "total_timesteps": 4}
+    given["hyperparameters"] = {"policy_kwargs": {"net_arch": [32]}}
+    other = agents.train(SFR, "feudal-dqn", **given)
     for one, two in zip(model.q_net.parameters(), other.q_net.parameters()):
         assert torch.equal(one, two)
     with pytest.raises(ValueError, match=r"cannot start from .*: expected a feudal policy"):
         model.policy.start_from(DQN("MlpPolicy", model.env).policy)
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"uncertainty": "bootstrap"}, "feudal policies: they have no bootstrapped heads"),
-        ({"curiosity": {}}, "feudal policies: expected no curiosity, whose models are of"),
-    ],
-)
-def test_what_is_not_for_feudal_policies_is_one_clear_error(settings, message):
-    with pytest.raises(ValueError, match=message):
-        make(slot_vec_env(five_states()), policy_kwargs=settings)
 
 
 def test_uncertain_networks_give_a_distribution_of_q():

@@ -84,8 +84,3 @@ def test_it_explores_by_noisy_dueling_networks(model):
     obs = np.repeat(model.env.reset()[:1], 50, 0)
     assert len(set(model.predict(obs)[0].tolist())) > 1
     assert len(set(model.predict(obs, deterministic=True)[0].tolist())) == 1
-
-
-def test_several_steps_are_an_error():
-    with pytest.raises(ValueError, match="FeudalGain: expected n_steps=1, got 3"):
-        FeudalGain("MlpPolicy", dialgym.sb3_vec_env(CR, 1), n_steps=3)

@@ -8,7 +8,7 @@ from stable_baselines3.common.vec_env import VecNormalize
 
 import agents
 import dialgym
-from agents import GDPL, Estimation
+from agents import GDPL
 from agents.acts.gdpl import (
     RewardEstimator,
     TurnTransitions,
@@ -199,7 +199,7 @@ def test_one_act_at_a_time_will_do(variant):
 
 
 def test_the_expert_is_seen_as_the_policy_sees():
-    """Where observations are normalised, its beliefs are too, by the same statistics."""
+    """Its beliefs are normalised as observations are, by the same statistics."""
     id = "SlotFilling-act-v0"
     expert = dialgym.collect(id, "handcrafted", 10, seed=0)
     env = VecNormalize(dialgym.sb3_vec_env(id, 4, seed=0), norm_reward=False, clip_obs=3.0)
@@ -221,12 +221,3 @@ def test_the_expert_is_seen_as_the_policy_sees():
         wanted = np.clip((stored[drawn].astype(float) - mean) / deviation, -3, 3)
         assert_close(found, wanted, 1e-5)
     assert deviation.std() > 0.01
-
-
-def test_mistakes_are_one_clear_error():
-    with pytest.raises(ValueError, match=r"variant of estimation must be one of 'turns'"):
-        Estimation(variant="best")
-    with pytest.raises(ValueError, match="unknown setting 'hiden' in estimation"):
-        GDPL("MlpPolicy", None, estimation={"hiden": 3})
-    with pytest.raises(ValueError, match="estimation: expected weight_clip to be a number above 0"):
-        Estimation(weight_clip=0)

@@ -198,13 +198,6 @@ def test_both_begin_as_clones(tmp_path):
         made(2, partner=system)
 
 
-def test_an_env_without_both_parties_is_one_clear_error():
-    from stable_baselines3.common.env_util import make_vec_env
-
-    with pytest.raises(ValueError, match="MADPL: expected an act view of dialgym"):
-        MADPL("MlpPolicy", make_vec_env("CartPole-v1", 2))
-
-
 def test_an_agent_plays_whichever_side_has_the_floor(model):
     agent = ActAgent(model)
     assert isinstance(agent, ActAgent)

@@ -89,13 +89,3 @@ def test_one_act_at_a_time_will_do():
     model = PG("MlpPolicy", dialgym.sb3_vec_env("SlotFilling-act-v0", 4, seed=0), seed=0)
     model.learn(4)
     assert model.rollout.actions.dtype == torch.int64
-
-
-def test_mistakes_are_one_clear_error():
-    with pytest.raises(ValueError, match=r"baseline of PG must be one of 'none', 'mean', 'value'"):
-        made(baseline="best")
-    with pytest.raises(ValueError, match="PG: expected batch_size to be a whole number from 1"):
-        made(batch_size=0)
-    words = dialgym.sb3_vec_env("Wordle-20-v0", 2)
-    with pytest.raises(ValueError, match="token views take a GPT policy"):
-        PG("MlpPolicy", words)

@@ -95,10 +95,3 @@ def test_several_samples_at_test_are_the_same_ones_and_leave_the_generator_alone
         many = policy.q_net.q_values(BELIEFS, 20_000)
     policy.test_samples = 20_000
     assert_close(policy._tested(BELIEFS), many.mean(0), rtol=0.1)
-
-
-def test_mistakes_are_one_clear_error():
-    with pytest.raises(ValueError, match="uncertainty of QPolicy must be one of"):
-        made(uncertainty="baye")
-    with pytest.raises(ValueError, match="unknown setting 'scal' in curiosity"):
-        made(curiosity={"scal": 1})

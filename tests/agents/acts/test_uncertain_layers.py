@@ -100,10 +100,3 @@ def test_each_row_has_noise_of_its_own_and_none_in_evaluation(kind):
     assert len(layer(x).unique(dim=0)) > 1
     assert not torch.equal(layer(x), layer(x))
     assert len(layer.eval()(x).unique(dim=0)) == 1
-
-
-def test_mistakes_are_one_clear_error():
-    with pytest.raises(ValueError, match=r"uncertainty of QPolicy must be one of .*Did you mean"):
-        make_linear("nois", {})
-    with pytest.raises(ValueError, match="unknown setting 'rat' in uncertainty_kwargs of dropout"):
-        make_linear("dropout", {"rat": 0.1})(2, 2)

@@ -1,4 +1,4 @@
-"""How tokens are chosen by the cloned policy and by advantages."""
+"""Choice of tokens by the cloned policy and by advantages."""
 
 import math
 
@@ -35,7 +35,7 @@ def made(n_envs=4, **policy):
 
 
 def observations(n_envs=4, steps=17):
-    """What a rollout of random legal tokens sees, (steps, n_envs, L)."""
+    """Observations of a rollout of random legal tokens, (steps, n_envs, L)."""
     env, rng = dialgym.sb3_vec_env(ID, n_envs, seed=5), np.random.default_rng(0)
     seen = [env.reset()]
     while len(seen) < steps:

@@ -18,7 +18,7 @@ NAMES = ("ppo", "apart", "lora", "nlpo", "llama")
 
 @pytest.mark.slow
 def test_shares_change_nothing_but_memory(tmp_path):
-    """PPO, a value network of its own, adapters, NLPO: losses, weights and optimizer state."""
+    """PPO, a separate value network, adapters, NLPO: losses, weights and optimizer state."""
     script = [str(SUPPORT / "two_sharded_ranks.py"), str(tmp_path)]
     for kind, environment in (("plain", {}), ("sharded", FSDP)):
         said = two_processes(script, kind, *NAMES, **environment)
@@ -52,7 +52,7 @@ def test_a_sharded_run_is_saved_evaluated_and_resumed_exactly(tmp_path):
 
 
 def environment_of(name):
-    """What `accelerate launch` sets for a file of ours."""
+    """The variables that `accelerate launch` sets for a file of ours."""
     pytest.importorskip("accelerate")
     from accelerate.commands.launch import _validate_launch_command, launch_command_parser
     from accelerate.utils.launch import prepare_multi_gpu_env

@@ -1,5 +1,7 @@
 """A tiny panel, known while a test lasts, and the folder of one that has been run."""
 
+from contextlib import contextmanager
+
 import pytest
 
 from tests.support.tiny_panel import TINY, install
@@ -8,6 +10,27 @@ from tests.support.tiny_panel import TINY, install
 @pytest.fixture
 def tiny(monkeypatch):
     install(monkeypatch)
+
+
+@pytest.fixture
+def interrupt_at(monkeypatch):
+    """A context in which a callback of training raises KeyboardInterrupt at its first timesteps."""
+
+    @contextmanager
+    def interrupted(callback, timesteps):
+        step = callback._on_step
+
+        def stop(self):
+            if self.num_timesteps > timesteps:
+                raise KeyboardInterrupt
+            return step(self)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(callback, "_on_step", stop)
+            with pytest.raises(KeyboardInterrupt):
+                yield
+
+    return interrupted
 
 
 @pytest.fixture(scope="session")

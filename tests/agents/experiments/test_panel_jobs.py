@@ -105,20 +105,11 @@ def test_what_is_done_is_not_done_again_and_other_budgets_are_refused(done, monk
     assert f"Delete {row} and {row.with_suffix('')} to run it again" in str(raised.value)
 
 
-def test_a_training_that_is_cut_off_goes_on_exactly(done, tmp_path, monkeypatch):
+def test_a_training_that_is_cut_off_goes_on_exactly(done, tmp_path, monkeypatch, interrupt_at):
     monkeypatch.setattr("agents.experiments.training_job.CHECKPOINT_EVERY", 1)
     jobs = jobs_of(TINY, ["ppo"], PLACES, [0], tmp_path)
-    step = LearningCurve._on_step
-
-    def stop(self):
-        if self.num_timesteps > 600:
-            raise KeyboardInterrupt
-        return step(self)
-
-    monkeypatch.setattr(LearningCurve, "_on_step", stop)
-    with pytest.raises(KeyboardInterrupt):
+    with interrupt_at(LearningCurve, 600):
         run_jobs(jobs, 0)
-    monkeypatch.setattr(LearningCurve, "_on_step", step)
     assert (jobs[0].folder / "checkpoint.zip").is_file()
     assert 0 < jobs[0].done() < jobs[0].length()
     (row,) = run_jobs(jobs, 0)[0].values()

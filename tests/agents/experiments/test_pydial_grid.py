@@ -127,7 +127,7 @@ def test_other_settings_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize("algorithm", [pytest.param("maskable-ppo", marks=pytest.mark.slow), "dqn"])
-def test_a_cell_that_is_cut_off_goes_on_exactly(tmp_path, monkeypatch, algorithm):
+def test_a_cell_that_is_cut_off_goes_on_exactly(tmp_path, monkeypatch, interrupt_at, algorithm):
     """The learner is stopped soon after the checkpoint of the first hundred timesteps."""
     monkeypatch.setattr(training_job, "CHECKPOINT_EVERY", 1)
     monkeypatch.setattr("agents.training.prepare.STOCK_INTERVAL", 100)
@@ -136,17 +136,8 @@ def test_a_cell_that_is_cut_off_goes_on_exactly(tmp_path, monkeypatch, algorithm
     given = {"m": PanelLearner("m", algorithm, {**small, **own[algorithm]})}, tmp_path / "cut"
     protocol = {"seeds": [1], "protocol": ((10, 40), 5)}
     whole, _ = run_grid(given[0], tmp_path / "whole", **protocol)
-    step = StopAfterDialogues._on_step
-
-    def stop(self):
-        if self.num_timesteps > 140:
-            raise KeyboardInterrupt
-        return step(self)
-
-    monkeypatch.setattr(StopAfterDialogues, "_on_step", stop)
-    with pytest.raises(KeyboardInterrupt):
+    with interrupt_at(StopAfterDialogues, 140):
         run_grid(*given, **protocol)
-    monkeypatch.setattr(StopAfterDialogues, "_on_step", step)
     assert (grid(*given, **protocol)[0].folder / "checkpoint.zip").is_file()
     resumed, _ = run_grid(*given, **protocol)
     assert figures(resumed) == figures(whole)

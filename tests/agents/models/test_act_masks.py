@@ -38,7 +38,7 @@ LEARNERS = (A2C, ACER, BBQN, Committee, DQN, ENAC, FeudalDQN, GPSarsa, TRACER)
 
 
 def to_and_fro():
-    """Two states that lead to one another, each with an act of its own; a step is the limit.
+    """Two states that lead to one another, each with its own act; a step is the limit.
 
     A third act is never allowed.
     """

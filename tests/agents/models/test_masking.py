@@ -1,4 +1,4 @@
-"""What a constraint forbids has no probability, in one state and along whole sequences."""
+"""Forbidden tokens have no probability, in one state and along whole sequences."""
 
 import numpy as np
 import pytest

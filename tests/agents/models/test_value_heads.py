@@ -1,4 +1,4 @@
-"""Value heads of one's own, by name."""
+"""Your own value heads, by name."""
 
 import numpy as np
 import pytest

@@ -143,12 +143,6 @@ def test_it_is_an_algorithm_of_stable_baselines3(games, tmp_path):
     assert -6 <= mean <= 0
 
 
-def test_only_the_best_dialogues_are_cloned_where_only_they_are_given(games):
-    best = made(games.top(0.1))
-    assert len(best.data) == 6
-    assert games.top(0.1).returns.min() >= np.sort(games.returns)[-6]
-
-
 def test_bad_data_is_one_clear_error(games):
     with pytest.raises(ValueError, match="expected a dialgym Dataset, its TokenData"):
         made([1, 2])
@@ -207,12 +201,6 @@ def test_both_parties_are_cloned_where_that_is_asked_for(games):
     loss, _ = model.loss(model.batch(batch))
     assert float(loss.detach().mean()) == pytest.approx(expected, rel=1e-5)
     assert said.sum() > 2 * batch.is_action.sum() * 0.9  # a reply is as long as a guess
-
-
-def test_both_parties_are_kept_with_the_model(games, tmp_path):
-    model = made(games, both_parties=True).learn(1)
-    model.save(tmp_path / "both.zip")
-    assert agents.load(tmp_path / "both.zip").both_parties
 
 
 def test_losses_are_measured_without_a_step(games):

@@ -1,4 +1,4 @@
-"""CHAI: its losses beside slow versions, its frozen clone, and what it says."""
+"""CHAI: its losses against slow versions, its frozen clone, and what it says."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""ILQL and its kin, beside slow versions that read every prefix by itself."""
+"""ILQL and its kin against slow versions that read every prefix by itself."""
 
 import math
 from pathlib import Path
@@ -45,7 +45,7 @@ def awkward_batch(games, gamma):
 
 
 def states_of(model, batch, row):
-    """What the networks say of each state of a dialogue in which the learner speaks."""
+    """The networks' outputs at each state of a dialogue in which the learner speaks."""
     policy = model.policy
     prefixes = [batch.tokens[row, :p] for p in np.flatnonzero(batch.is_action[row])]
     if batch.truncated[row]:

@@ -1,4 +1,4 @@
-"""What offline learning is judged by, on cases small enough to do by hand."""
+"""Measures of offline learning, on cases small enough to do by hand."""
 
 import math
 

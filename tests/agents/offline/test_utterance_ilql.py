@@ -1,4 +1,4 @@
-"""ILQL of whole utterances: losses beside slow versions, and utterances chosen and then said."""
+"""ILQL of whole utterances: losses against slow versions, and utterances chosen and then said."""
 
 import numpy as np
 import pytest
@@ -214,29 +214,26 @@ def test_a_plan_is_made_once_and_again_where_observations_leave_it():
     assert asked[4:] == [[0, 1]]
 
 
-def test_only_rows_without_a_plan_are_thought_about(monkeypatch):
-    model = randomised(UtteranceILQL("GPTPolicy", echo(said=2), None, policy_kwargs=SMALL))
+def choices_of(model):
+    """Of how many prompts each later call of `best_of` chooses an utterance."""
     calls, best_of = [], model.policy.best_of
+    model.policy.best_of = lambda prompts, *rest: (
+        calls.append(len(prompts)) or best_of(prompts, *rest)
+    )
+    return calls
 
-    def counting(prompts, uniform=None):
-        calls.append(len(prompts))
-        return best_of(prompts, uniform)
 
-    monkeypatch.setattr(model.policy, "best_of", counting)
+def test_only_rows_without_a_plan_are_thought_about():
+    model = randomised(UtteranceILQL("GPTPolicy", echo(said=2), None, policy_kwargs=SMALL))
+    calls = choices_of(model)
     evaluate_policy(model, echo(turns=2, said=2, rows=3), 3)
     assert calls == [3, 3]
 
 
-def test_learning_makes_plans_void(games, monkeypatch):
+def test_learning_makes_plans_void(games):
     model = made(games)
     obs = dialgym.sb3_vec_env(ID, 2, seed=0).reset()
-    calls, best_of = [], model.policy.best_of
-
-    def counting(prompts, uniform=None):
-        calls.append(len(prompts))
-        return best_of(prompts, uniform)
-
-    monkeypatch.setattr(model.policy, "best_of", counting)
+    calls = choices_of(model)
     for learn in (False, False, True):
         if learn:
             model.learn(1)

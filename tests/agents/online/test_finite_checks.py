@@ -1,4 +1,4 @@
-"""What goes wrong in training ends it with one clear error, and leaves what was saved as it was."""
+"""Faults amid training: one clear error, and saved files stay as they were."""
 
 import numpy as np
 import pytest

@@ -151,14 +151,6 @@ def test_a_limit_may_be_the_end():
     assert models["bootstrap"] < models["terminal"] - 0.5
 
 
-def test_the_folder_of_logs_has_the_name_of_the_algorithm(tmp_path):
-    model = SequencePPO(
-        "GPTPolicy", make_vec_env(Echo, 2), n_steps=8, policy_kwargs=SMALL, tensorboard_log=tmp_path
-    )
-    assert model.learn(16) is model
-    assert [path.name for path in tmp_path.iterdir()] == ["SequencePPO_1"]
-
-
 def constructors():
     for name in agents.__all__:
         made = getattr(agents, name)
@@ -167,7 +159,7 @@ def constructors():
 
 
 def test_no_constructor_has_more_than_18_parameters():
-    """What every policy of Stable-Baselines3 takes does not count for one of ours."""
+    """Arguments of every policy of Stable-Baselines3 do not count for one of ours."""
     common = set(inspect.signature(BasePolicy.__init__).parameters)
     common |= {"lr_schedule", "use_sde"}
     for name, made in constructors():
@@ -186,7 +178,7 @@ def test_many_decisions_of_a_large_vocabulary_have_the_same_losses_in_pieces(mon
 
 
 def test_env_masks_are_those_of_the_automaton():
-    """Where both say the same, so does the update."""
+    """Equal masks give equal updates."""
     grads = [
         gradient(collected(SequencePPO, make_vec_env(Echo, 6, seed=0), env_masks=env_masks))
         for env_masks in (False, True)

@@ -1,4 +1,4 @@
-"""How often a rollout waits for the accelerator."""
+"""Waits of a rollout for the accelerator, counted."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What reward models learn from: files of either kind, stored dialogues, and their faults."""
+"""Data of reward models: files of either kind, stored dialogues, and their faults."""
 
 import math
 

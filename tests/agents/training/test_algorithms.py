@@ -1,4 +1,4 @@
-"""The table of algorithms, and algorithms of one's own in it."""
+"""The table of algorithms, and your own algorithms in it."""
 
 import subprocess
 import sys
@@ -21,15 +21,15 @@ OWN = '''
 import agents
 
 class Mine(agents.SequencePPO):
-    """An algorithm of one's own."""
+    """Your own algorithm."""
 
 class Policy(agents.GPTPolicy):
-    """A policy of one's own."""
+    """Your own policy."""
 '''
 
 
 class Patient(A2C):
-    """An algorithm of one's own."""
+    """Your own algorithm."""
 
 
 class Unregistered(PPO):
@@ -38,7 +38,7 @@ class Unregistered(PPO):
 
 @pytest.fixture(autouse=True)
 def table(monkeypatch):
-    """What a test registers is gone after it."""
+    """Remove the algorithms that a test registers."""
     for name in ("_registered", "_classes"):
         monkeypatch.setattr(f"agents.registry.{name}", {})
 

@@ -1,4 +1,4 @@
-"""What a first user gets wrong is one error that says what to do; and things say what they are."""
+"""Wrong calls are one error that says what to do; objects say what they are."""
 
 import dataclasses
 import os
@@ -32,26 +32,84 @@ def model(env):
     return agents.SequencePPO("GPTPolicy", env, n_steps=8, **TINY)
 
 
-def test_an_offline_learner_without_dialogues(env):
-    message = r"ILQL: expected stored dialogues to learn from, got dataset=None.*`dialgym collect`"
-    with pytest.raises(ValueError, match=message):
-        agents.ILQL("GPTPolicy", env, **TINY).learn(1)
+TOKENS, BELIEFS = "dialgym/Wordle-20-v0", "dialgym/SlotFilling-act-v0"
+DEVICE = "expected device to be 'auto', 'cpu', 'cuda', .*; got 'gpu'. Did you mean 'cuda'?"
+TASK = r"expected an environment, got the task Wordle. Make one of it: dialgym.sb3_vec_env"
+POLICY = "unknown policy '{}' in SequencePPO.*Known: .*GPTPolicy.*token views take a GPT policy"
 
 
-def test_a_device_that_is_none(env):
-    message = "expected device to be 'auto', 'cpu', 'cuda', .*; got 'gpu'. Did you mean 'cuda'?"
-    with pytest.raises(ValueError, match=f"SequencePPO: {message}"):
-        agents.SequencePPO("GPTPolicy", env, device="gpu")
+def learner(name, env=TOKENS, policy=None, **settings):
+    """A learner of tokens or beliefs, and by default in the environment of either."""
+    env = gym.make(env) if isinstance(env, str) and env.startswith("dialgym/") else env
+    return getattr(agents, name)(policy or "GPTPolicy", env, **settings)
+
+
+def over_acts(name, policy="MlpPolicy", **settings):
+    return learner(name, BELIEFS, policy, **settings)
+
+
+def train(**settings):
+    return agents.train(SMALL, "ppo", total_timesteps=10, **settings)
+
+
+WRONG = {
+    "no dialogues": (
+        lambda: learner("ILQL", **TINY).learn(1),
+        r"ILQL: expected stored dialogues to learn from, got dataset=None.*`dialgym collect`",
+    ),
+    "device": (lambda: learner("SequencePPO", device="gpu"), f"SequencePPO: {DEVICE}"),
+    "device of train": (lambda: train(device="gpu"), DEVICE),
+    "seed": (lambda: learner("SequencePPO", seed=-1), "expected seed to be a whole number from 0"),
+    "seed of train": (lambda: train(seed=-1), "seed of train must be a whole number from 0"),
+    "seeds": (
+        lambda: dialgym.evaluate("random", SMALL, 1, seeds=3),
+        r"expected seeds to be a sequence .* as \(0, 1, 2\); got 3",
+    ),
+    "policy": (lambda: learner("SequencePPO", policy="MlpPolicy"), POLICY.format("MlpPolicy")),
+    "misspelt policy": (
+        lambda: learner("SequencePPO", policy="GPTPolcy"), POLICY.format("GPTPolcy"),
+    ),
+    "task": (lambda: learner("SequencePPO", Wordle(**SMALL_TASK)), TASK),
+    "class of a task": (lambda: learner("SequencePPO", Wordle), TASK),
+    "task of an offline learner": (lambda: learner("ILQL", Wordle), TASK),
+    "id without its namespace": (
+        lambda: learner("SequencePPO", "Wordle-20-v0"), "'Wordle-20-v0'. Say 'dialgym/Wordle-20-v0'"
+    ),
+    "unknown id": (
+        lambda: learner("SequencePPO", "Wordle-20"),
+        "unknown environment id .* Did you mean 'dialgym/Wordle-20",
+    ),
+    "n_stps": (lambda: learner("SequencePPO", n_stps=128), "Did you mean 'n_steps'"),
+    "expectil": (lambda: learner("ILQL", expectil=0.7), "Did you mean 'expectile'"),
+    "clip_rnge": (lambda: over_acts("GDPL", clip_rnge=0.1), "Did you mean 'clip_range'"),
+    "gama": (lambda: over_acts("GPSarsa", "GPPolicy", gama=0.9), "Did you mean 'gamma'"),
+    "n_stps of DQN": (lambda: over_acts("DQN", n_stps=2), "Did you mean 'n_steps'"),
+    "bach_size": (lambda: over_acts("TRACER", bach_size=2), "Did you mean 'batch_size'"),
+    "n_layr": (
+        lambda: learner("SequencePPO", policy_kwargs={"n_layr": 1}), "Did you mean 'n_layer'"
+    ),
+    "net_ach": (lambda: over_acts("PG", policy_kwargs={"net_ach": [8]}), "Did you mean 'net_arch'"),
+    "total_timestep": (
+        lambda: agents.train(TOKENS, "ppo", total_timestep=8), "Did you mean 'total_timesteps'"
+    ),
+    "hyperparameters": (lambda: train(hyperparameters={"n_stps": 8}), "Did you mean 'n_steps'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_call_is_one_clear_error(name):
+    call, message = WRONG[name]
     with pytest.raises(ValueError, match=message):
-        agents.train(SMALL, "ppo", total_timesteps=10, device="gpu")
+        call()
+
+
+def test_the_command_line_says_the_same():
     assert "Did you mean 'cuda'?" in fail("train", "ppo", SMALL, "--device", "gpu")
 
 
 def test_a_model_that_is_not_there(tmp_path):
     for load in (agents.load, agents.SequencePPO.load):
-        with pytest.raises(
-            FileNotFoundError, match=r"no saved model at 'nofile': .*runs/NAME/model.zip"
-        ):
+        with pytest.raises(FileNotFoundError, match=r"at 'nofile': .*runs/NAME/model.zip"):
             load("nofile")
     with pytest.raises(FileNotFoundError, match=r"no saved model at"):
         agents.load(tmp_path)  # a folder without one
@@ -78,25 +136,14 @@ def test_a_column_that_is_not_there(games, kind):
         games["returnz"]
 
 
-@pytest.mark.parametrize("name", ["MlpPolicy", "GPTPolcy"])
-def test_a_policy_that_is_not_known(env, name):
-    message = (
-        f"unknown policy '{name}' in SequencePPO.*Known: .*GPTPolicy.*token views take a GPT policy"
-    )
-    with pytest.raises(ValueError, match=message):
-        agents.SequencePPO(name, env)
-
-
-def test_names_that_are_nearly_right():
-    with pytest.raises(
-        AttributeError, match=r"no attribute 'sb3_vecenv'. Did you mean 'sb3_vec_env'?"
-    ):
-        dialgym.sb3_vecenv  # noqa: B018
-    with pytest.raises(
-        AttributeError, match=r"no attribute 'SequencePP0'. Did you mean 'SequencePPO'?"
-    ):
-        agents.SequencePP0  # noqa: B018
-    assert not hasattr(dialgym, "nothing_like_it")
+@pytest.mark.parametrize(
+    ("module", "name", "near"),
+    [(dialgym, "sb3_vecenv", "sb3_vec_env"), (agents, "SequencePP0", "SequencePPO")],
+)
+def test_names_that_are_nearly_right(module, name, near):
+    with pytest.raises(AttributeError, match=f"no attribute '{name}'. Did you mean '{near}'?"):
+        getattr(module, name)
+    assert not hasattr(module, "nothing_like_it")
 
 
 @pytest.mark.parametrize("seed", [-1, 1.5, "1"])
@@ -114,17 +161,6 @@ def test_seeds_that_are_none(seed, kind):
             gym.make_vec(SMALL, 2).reset(seed=[0, seed])
 
 
-def test_seeds_of_learners_and_evaluations(env):
-    with pytest.raises(ValueError, match=r"expected seed to be a whole number from 0"):
-        agents.SequencePPO("GPTPolicy", env, seed=-1)
-    with pytest.raises(ValueError, match=r"seed of train must be a whole number from 0"):
-        agents.train(SMALL, "ppo", total_timesteps=10, seed=-1)
-    with pytest.raises(
-        ValueError, match=r"expected seeds to be a sequence .* as \(0, 1, 2\); got 3"
-    ):
-        dialgym.evaluate("random", SMALL, 1, seeds=3)
-
-
 def test_dialogues_in_another_form(tmp_path):
     file = tmp_path / "mine.jsonl"
     file.write_text('{"text": "hello"}\n')
@@ -132,24 +168,6 @@ def test_dialogues_in_another_form(tmp_path):
     assert "mine.jsonl' is no file of stored dialogues" in message
     assert f"dialgym import {file} --out FOLDER" in message
     assert "there is no file or folder" in fail("train", "ilql", SMALL, "--data", "nofile.jsonl")
-
-
-@pytest.mark.parametrize("task", [Wordle(**SMALL_TASK), Wordle])
-def test_a_task_where_an_environment_goes(task):
-    message = r"expected an environment, got the task Wordle. Make one of it: dialgym.sb3_vec_env"
-    with pytest.raises(ValueError, match=message):
-        agents.SequencePPO("GPTPolicy", task)
-    with pytest.raises(ValueError, match=message):
-        agents.ILQL("GPTPolicy", env=task)
-
-
-def test_an_id_without_its_namespace_where_an_environment_goes():
-    with pytest.raises(ValueError, match=r"got 'Wordle-20-v0'. Say 'dialgym/Wordle-20-v0'"):
-        agents.SequencePPO("GPTPolicy", "Wordle-20-v0")
-    with pytest.raises(
-        ValueError, match=r"unknown environment id .* Did you mean 'dialgym/Wordle-20"
-    ):
-        agents.SequencePPO("GPTPolicy", "Wordle-20")
 
 
 # What things are
@@ -181,32 +199,3 @@ def test_things_say_what_they_are(env, model, games):
     hostile = dataclasses.replace(result, policy="<script>")
     assert "<script>" not in hostile._repr_html_()
     assert "(built-in)" in repr(dialgym.make("CamRestaurants-Env1-act-v0").unwrapped.task)
-
-
-TOKENS, BELIEFS = "dialgym/Wordle-20-v0", "dialgym/SlotFilling-act-v0"
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: agents.SequencePPO("GPTPolicy", gym.make(TOKENS), n_stps=128), "'n_steps'"),
-        (lambda: agents.ILQL("GPTPolicy", gym.make(TOKENS), expectil=0.7), "'expectile'"),
-        (lambda: agents.GDPL("MlpPolicy", gym.make(BELIEFS), clip_rnge=0.1), "'clip_range'"),
-        (lambda: agents.GPSarsa("GPPolicy", gym.make(BELIEFS), gama=0.9), "'gamma'"),
-        (lambda: agents.DQN("MlpPolicy", gym.make(BELIEFS), n_stps=2), "'n_steps'"),
-        (lambda: agents.TRACER("MlpPolicy", gym.make(BELIEFS), bach_size=2), "'batch_size'"),
-        (
-            lambda: agents.SequencePPO("GPTPolicy", gym.make(TOKENS), policy_kwargs={"n_layr": 1}),
-            "'n_layer'",
-        ),
-        (
-            lambda: agents.PG("MlpPolicy", gym.make(BELIEFS), policy_kwargs={"net_ach": [8]}),
-            "'net_arch'",
-        ),
-        (lambda: agents.train(TOKENS, "ppo", total_timestep=8), "'total_timesteps'"),
-        (lambda: agents.train(TOKENS, "ppo", hyperparameters={"n_stps": 8}), "'n_steps'"),
-    ],
-)
-def test_an_argument_that_nobody_takes_is_answered_by_the_nearest(call, message):
-    with pytest.raises(ValueError, match=f"Did you mean {message}"):
-        call()

@@ -260,7 +260,7 @@ def test_without_normalisation_the_env_is_left_alone():
 
 
 class StandIn:
-    """What training uses of wandb."""
+    """The part of wandb that training uses."""
 
     def __init__(self):
         self.runs, self.ends = [], []

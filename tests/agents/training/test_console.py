@@ -1,4 +1,4 @@
-"""What a run says of itself, what it refuses to overwrite, and how Ctrl-C ends it."""
+"""Messages of a run, what it refuses to overwrite, and its end by Ctrl-C."""
 
 import json
 import os

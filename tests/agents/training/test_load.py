@@ -12,7 +12,6 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.vec_env import VecNormalize
 
 import dialgym
-import dialgym.experiments
 from dialgym import trust
 from dialgym.datasets import Dataset
 from dialgym.experiments import IncompatiblePolicyError
@@ -75,21 +74,6 @@ PICKLE = r"theirs\.zip' is a pickle that Stable-Baselines3 .* trust=True \(--tru
 
 
 @pytest.mark.parametrize(
-    "use",
-    [
-        lambda path, **more: dialgym.evaluate(path, ID, 2, **more).mean_return,
-        lambda path, **more: dialgym.experiments.benchmark({"a": path}, [ID], 2, **more).results,
-        lambda path, **more: len(dialgym.collect(ID, path, 2, **more)),
-    ],
-    ids=["evaluate", "benchmark", "collect"],
-)
-def test_pickles_play_only_if_they_are_trusted(use, pickled):
-    with pytest.raises(ValueError, match=PICKLE):
-        use(pickled)
-    assert use(pickled, trust=True)
-
-
-@pytest.mark.parametrize(
     "command",
     [
         ["evaluate", "FILE", ID, "-n", "2"],
@@ -115,7 +99,7 @@ def test_a_trusted_collection_is_the_same_collection(pickled, tmp_path):
 
 
 def first_seen(model):
-    """What a model is shown first (4, B) where it is evaluated."""
+    """The first observations (4, B) of a model that is evaluated."""
     seen, predict = [], model.predict
 
     def noting(observation, *args, **kwargs):

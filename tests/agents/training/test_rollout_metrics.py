@@ -1,4 +1,4 @@
-"""What a run logs of its utterances: parts of the reward, lengths, and measures of one's own."""
+"""Logs of a run's utterances: parts of the reward, lengths, and your own measures."""
 
 import json
 

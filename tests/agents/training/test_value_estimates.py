@@ -1,4 +1,4 @@
-"""What learners think of the turns of stored dialogues, as the viewer shows it."""
+"""Learners' values of the turns of stored dialogues, as the viewer shows them."""
 
 import numpy as np
 import pytest

@@ -13,7 +13,8 @@ import dialgym
 from dialgym.registry import RegistryEntry, Row
 from dialgym.simulators import Asynchronous, BatchSpeaker, Concurrent
 from dialgym.tasks.daily_dialog import DailyDialog
-from dialgym.tasks.daily_dialog.policies import Person, Retrieval
+from dialgym.tasks.daily_dialog.policies import Retrieval
+from dialgym.tasks.reply_policies import LoggedReply
 from dialgym.tasks.slot_filling import SlotFilling
 from dialgym.tasks.slot_filling.policies import SlotAgendaPolicy
 from dialgym.tasks.wordle import Wordle
@@ -196,7 +197,7 @@ def test_asked_at_once_they_say_what_they_say_one_by_one(wrap):
 
 
 def test_rewards_and_the_partner_are_each_asked_once():
-    class Partner(Person):
+    class Partner(LoggedReply):
         calls = 0
 
         def reply_many(self, task, states, rngs):

@@ -164,19 +164,3 @@ def success(model, env, dialogues=60):
         seen, _, dones, infos = env.step(acts)
         found += [infos[row]["is_success"] for row in np.flatnonzero(dones)]
     return np.mean(found)
-
-
-def test_arguments_that_cannot_be():
-    env = vec_env(five_states())
-    for more, message in (
-        ({"sigma": 0.0}, "expected sigma to be a number above 0; got 0.0"),
-        ({"budget": 0}, "expected budget to be a whole number from 1; got 0"),
-        ({"kernel": "rbg"}, "Did you mean 'rbf'"),
-        ({"kernel": "rbf", "kernel_kwargs": {"variants": 1}}, "variance"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            GPSarsa("GPPolicy", env, **more)
-    with pytest.raises(
-        ValueError, match="expected an env that says what its beliefs and acts are about"
-    ):
-        GPSarsa("GPPolicy", env).transferred(env)

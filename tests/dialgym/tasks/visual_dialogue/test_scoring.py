@@ -189,7 +189,7 @@ def test_an_image_can_be_chosen():
 
 
 def test_scoring_can_be_made_again():
-    scoring = Scoring.of("env_stops", "standard", "hard", [1.0, 0.5], None, 2, 10)
+    scoring = Scoring.of(10, True, penalty="hard", cutoff=[1.0, 0.5], yes_no=2)
     assert scoring.cutoff == Cutoff(1.0, 0.5)
     assert scoring.names == ("answer", "yes/no")
     assert len(SceneBook(20)) == 20
