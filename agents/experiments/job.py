@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from dialgym.io.checksums import read_json_checked, write_json_checked
 from dialgym.io.files import read_json, write_text
 from dialgym.io.locks import PATIENCE, locked
-from dialgym.versions import versions
+from dialgym.versions import command_line, versions
 
 RESULT = "result.json"
 
@@ -34,9 +34,9 @@ class Job(ABC):
     needs: tuple[Job, ...] = ()
 
     @property
-    @abstractmethod
     def command(self) -> str:
         """The command that makes the figures, which is written down with them."""
+        return command_line()
 
     @property
     @abstractmethod

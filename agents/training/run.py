@@ -162,7 +162,7 @@ def make_callbacks(session: Session, interrupt: Interrupt) -> list[BaseCallback]
 
 
 def _held_out_loss(session: Session) -> list[BaseCallback]:
-    """What measures held-out dialogues, where there are some.
+    """The callback that measures held-out dialogues, where there are some.
 
     It keeps the best model, unless that is for evaluations in the env to say.
     """

@@ -24,7 +24,6 @@ from dialgym.cli.common import check_failures
 from dialgym.errors import unknown
 from dialgym.experiments.result import Episodes
 from dialgym.io.objects import load
-from dialgym.versions import command_line
 
 EVALUATION_SEED, OTHERS_SEED = 7_000, 9_000
 """Added to that of a training: of the episodes that score it, and of those in other settings."""
@@ -63,11 +62,6 @@ class RecipeJob(Job):
     def model(self) -> Path:
         """The file of the trained model."""
         return self.folder / MODEL_FILE
-
-    @property
-    def command(self) -> str:
-        """The command that was given."""
-        return command_line()
 
     @property
     def kind(self) -> str:

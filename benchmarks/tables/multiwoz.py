@@ -11,43 +11,35 @@ with all others; and the users. Exits with 1 where a mean over all dialogues is 
 
 import argparse
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
+from dialgym.experiments.statistics import Estimate
+from dialgym.experiments.tables import markdown_table
 from dialgym.io.files import write_text
 from dialgym.tasks.multiwoz.data import World, load_world
 from dialgym.tasks.multiwoz.dialogue import Rules, Settings
 from dialgym.tasks.multiwoz.fidelity import FAULTS
 from dialgym.tasks.multiwoz.user import BEHAVIOURS, MultiWOZUser
 
-
-class Reference(NamedTuple):
-    """A mean of ConvLab-2 (commit b014b81) and its 95 % interval, 2,000 dialogues."""
-
-    mean: float
-    low: float
-    high: float
-
-
 ORIGINAL = {
-    "success": Reference(0.969, 0.9605, 0.9757),
-    "complete": Reference(0.980, 0.9729, 0.9853),
-    "inform precision": Reference(0.8706, 0.8612, 0.8801),
-    "inform recall": Reference(0.9871, 0.9828, 0.9913),
-    "inform F1": Reference(0.9064, 0.8992, 0.9136),
-    "book rate": Reference(0.9862, 0.9785, 0.9940),
-    "match": Reference(0.9881, 0.9849, 0.9913),
-    "turns": Reference(10.621, 10.446, 10.796),
-    "return": Reference(35.860, 35.530, 36.189),
+    "success": Estimate(0.969, 0.9605, 0.9757),
+    "complete": Estimate(0.980, 0.9729, 0.9853),
+    "inform precision": Estimate(0.8706, 0.8612, 0.8801),
+    "inform recall": Estimate(0.9871, 0.9828, 0.9913),
+    "inform F1": Estimate(0.9064, 0.8992, 0.9136),
+    "book rate": Estimate(0.9862, 0.9785, 0.9940),
+    "match": Estimate(0.9881, 0.9849, 0.9913),
+    "turns": Estimate(10.621, 10.446, 10.796),
+    "return": Estimate(35.860, 35.530, 36.189),
 }
-"""Turns count both parties; returns leave out the user's first words."""
+"""Means of ConvLab-2 (commit b014b81) and their 95 % intervals, 2,000 dialogues. Turns count both
+parties; returns leave out the user's first words."""
 BY_DOMAINS = {
-    1: Reference(1.0, 0.9946, 1.0),
-    2: Reference(0.9604, 0.9463, 0.9709),
-    3: Reference(0.9246, 0.8894, 0.9492),
+    1: Estimate(1.0, 0.9946, 1.0),
+    2: Estimate(0.9604, 0.9463, 0.9709),
+    3: Estimate(0.9246, 0.8894, 0.9492),
 }
 """Success by number of domains, of 710, 985 and 305 dialogues."""
 Scores = dict[str, list[float]]
@@ -92,42 +84,40 @@ def cell(values: list[float]) -> str:
     return f"{np.mean(values):.3f} ± {half:.3f}"
 
 
-def beside(world: World, dialogues: int) -> Iterator[tuple[str, bool]]:
-    """The scores beside those of ConvLab-2, and True where each is as it should be."""
+def beside(world: World, dialogues: int) -> tuple[list[list[str]], bool]:
+    """The scores beside those of ConvLab-2, and True where all are as they should be."""
     faulty = scores(world, Settings(fidelity="convlab2", reward="convlab2"), dialogues)
     mended = scores(world, Settings(reward="convlab2"), dialogues)
-    yield "| | `convlab2` | ConvLab-2 | its interval | within | mended |", True
-    yield "|---|---|---|---|---|---|", True
+    table, right = [["", "`convlab2`", "ConvLab-2", "its interval", "within", "mended"]], True
     rows = ORIGINAL | {f"success, {number}": row for number, row in BY_DOMAINS.items()}
     for name, (mean, low, high) in rows.items():
         within = low <= float(np.mean(faulty[name])) <= high
         label = f"{name} domain{'s' * (name[-1] != '1')}" if "," in name else name
-        cells = (cell(faulty[name]), mean, f"{low:g} to {high:g}", "yes" if within else "no")
-        line = f"| {label} | {' | '.join(map(str, cells))} | {cell(mended[name])} |"
-        yield line, within or "," in name
+        theirs = [str(mean), f"{low:g} to {high:g}", "yes" if within else "no"]
+        table.append([label, cell(faulty[name]), *theirs, cell(mended[name])])
+        right &= within or "," in name
+    return table, right
 
 
-def by_fault(world: World, dialogues: int) -> Iterator[str]:
+def by_fault(world: World, dialogues: int) -> list[list[str]]:
     """Cost of each fault, alone and among all others."""
-    yield "| fault | the original | success with it alone | with all but it |"
-    yield "|---|---|---|---|"
+    table = [["fault", "the original", "success with it alone", "with all but it"]]
     for name, fault in FAULTS.items():
         others = "+".join(other for other in FAULTS if other != name)
-        alone, without = (
-            f"{np.mean(scores(world, Settings(fidelity=kept), dialogues)['success']):.3f}"
-            for kept in (name, others)
-        )
-        yield f"| `{name}` | {fault.original} | {alone} | {without} |"
+        found = (scores(world, Settings(fidelity=kept), dialogues) for kept in (name, others))
+        means = (f"{np.mean(each['success']):.3f}" for each in found)
+        table.append([f"`{name}`", fault.original, *means])
+    return table
 
 
-def by_user(world: World, dialogues: int) -> Iterator[str]:
+def by_user(world: World, dialogues: int) -> list[list[str]]:
     """Scores of the rule system with each user."""
     names = ("success", "strict success", "inform F1", "turns", "return")
-    yield f"| user | {' | '.join(names)} |"
-    yield f"|---|{'---|' * len(names)}"
+    table = [["user", *names]]
     for user in BEHAVIOURS:
         found = scores(world, Settings(), dialogues, user)
-        yield f"| `{user}` | {' | '.join(cell(found[name]) for name in names)} |"
+        table.append([f"`{user}`", *(cell(found[name]) for name in names)])
+    return table
 
 
 def main() -> None:
@@ -138,13 +128,13 @@ def main() -> None:
     parser.add_argument("--write", type=Path, help="where to write the tables too")
     arguments = parser.parse_args()
     world, few = load_world(arguments.folder), arguments.dialogues // 10
-    compared = list(beside(world, arguments.dialogues))
-    tables = [[line for line, _ in compared], by_fault(world, few), by_user(world, few)]
-    text = "\n\n".join("\n".join(lines) for lines in tables) + "\n"
+    compared, right = beside(world, arguments.dialogues)
+    tables = [compared, by_fault(world, few), by_user(world, few)]
+    text = "\n".join(map(markdown_table, tables))
     print(text, end="")
     if arguments.write:
         write_text(arguments.write, text)
-    sys.exit(not all(right for _, right in compared))
+    sys.exit(not right)
 
 
 if __name__ == "__main__":

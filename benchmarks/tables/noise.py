@@ -11,10 +11,11 @@ names their folder, else the built-in ones of the same sizes, as picture and tab
 import argparse
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import dialgym
 from dialgym.experiments.plots import new_figure, save_figure, tidy
+from dialgym.experiments.statistics import Estimate, format_estimate
 from dialgym.experiments.tables import markdown_table
 from dialgym.io.files import write_text
 from dialgym.tasks.slot_filling.domain.domain import load_domain
@@ -29,26 +30,20 @@ APART = 0.5
 """Distance at which points of neighbouring curves are drawn, so that all can be seen."""
 
 
-class Share(NamedTuple):
-    """A share of dialogues, and its 95 % interval."""
-
-    value: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        return f"{100 * self.value:.1f} [{100 * self.low:.1f}, {100 * self.high:.1f}]"
-
-
-def wilson(share: float, n: int) -> Share:
+def wilson(share: float, n: int) -> Estimate:
     """Wilson's interval of a share of n, which holds for shares of 0 and 1 too (Wilson 1927)."""
     spread = QUANTILE**2 / n
     centre = (share + spread / 2) / (1 + spread)
     half = QUANTILE / (1 + spread) * (share * (1 - share) / n + spread / (4 * n)) ** 0.5
-    return Share(share, min(centre - half, share), max(centre + half, share))
+    return Estimate(share, min(centre - half, share), max(centre + half, share))
 
 
-def success(domain: str, policy: str, noise: str, rate: float, episodes: int) -> Share:
+def shown(share: Estimate) -> str:
+    """Format a share with its interval, in per cent."""
+    return format_estimate(Estimate(*(100 * value for value in share)), 1)
+
+
+def success(domain: str, policy: str, noise: str, rate: float, episodes: int) -> Estimate:
     """Share of the dialogues that succeed."""
     kwargs = {"domain": domain, "noise": noise, "error_rate": rate}
     return wilson(dialgym.evaluate(policy, ENV, episodes, (0,), kwargs).success, episodes)
@@ -61,13 +56,13 @@ def label(name: str) -> str:
     return f"{own} (built-in)" if domain.source == "built-in" else own
 
 
-def table(curves: Mapping[str, Sequence[Share]], percents: Sequence[int]) -> str:
+def table(curves: Mapping[str, Sequence[Estimate]], percents: Sequence[int]) -> str:
     """The figures of the picture."""
     head = ["domain", *(f"{percent} %" for percent in percents)]
-    return markdown_table([head, *([name, *map(str, c)] for name, c in curves.items())])
+    return markdown_table([head, *([name, *map(shown, c)] for name, c in curves.items())])
 
 
-def draw(curves: Mapping[str, Sequence[Share]], percents: Sequence[int]) -> Any:
+def draw(curves: Mapping[str, Sequence[Estimate]], percents: Sequence[int]) -> Any:
     """The picture, a figure of matplotlib."""
     figure = new_figure(6.4, 4.0)
     axes = figure.subplots()

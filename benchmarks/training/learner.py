@@ -5,48 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
+from stable_baselines3.common.vec_env import VecEnv
 
 from agents.models.gpt import GPT
 from agents.online.ppo import SequencePPO
 from agents.policies.gpt import GPTPolicy
-
-LEARNER: Any = SequencePPO
-
-
-class Reading(VecEnvWrapper):
-    """Counts the tokens of the dialogues that pass, each up to the last action in it."""
-
-    def __init__(self, venv: VecEnv) -> None:
-        super().__init__(venv)
-        self._lengths = np.zeros(self.num_envs, np.int64)  # of the observations acted on next
-        self.restart()
-
-    def restart(self) -> None:
-        """Forget what has been counted."""
-        self._whole = 0
-        self._open = np.zeros(self.num_envs, np.int64)
-
-    @property
-    def tokens(self) -> int:
-        """Tokens since the last restart."""
-        return self._whole + int(self._open.sum())
-
-    def reset(self) -> Any:
-        """As the env's."""
-        observation: Any = self.venv.reset()
-        self._lengths = np.count_nonzero(observation, axis=1)
-        return observation
-
-    def step_wait(self) -> Any:
-        """As the env's."""
-        step: Any = self.venv.step_wait()
-        observation, reward, done, info = step
-        self._whole += int(self._lengths[done].sum())
-        self._open = np.where(done, 0, self._lengths)
-        self._lengths = np.count_nonzero(observation, axis=1)
-        return observation, reward, done, info
 
 
 class Learner:
@@ -68,10 +31,9 @@ class Learner:
         n_epochs: int,
         policy: Mapping[str, Any] | None = None,
     ) -> None:
-        self._reading = Reading(env)
-        self.ppo: Any = LEARNER(
+        self.ppo: Any = SequencePPO(
             GPTPolicy,
-            self._reading,
+            env,
             n_steps=n_steps,
             batch_size=batch_size,
             n_epochs=n_epochs,
@@ -91,7 +53,6 @@ class Learner:
     def rollout(self) -> None:
         """All that SB3's `collect_rollouts` does, on weights not seen before."""
         ppo = self.ppo
-        self._reading.restart()
         ppo.policy.set_training_mode(True)  # as an update leaves it: nothing cached holds
         ppo.collect_rollouts(ppo.env, self._callback, ppo.rollout_buffer, ppo.n_steps)
 
@@ -107,4 +68,4 @@ class Learner:
     @property
     def tokens(self) -> int:
         """Tokens that an epoch on the rollout at hand needs to read: each dialogue once."""
-        return self._reading.tokens
+        return int(self.ppo.rollout.sequences.lengths.sum())

@@ -7,7 +7,6 @@ features extractor, which reads the whole window at every step.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping
 from statistics import median
 from typing import Any
@@ -15,7 +14,6 @@ from typing import Any
 import gymnasium as gym
 import torch
 from stable_baselines3 import PPO
-from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import Tensor
 
@@ -24,7 +22,7 @@ from agents.buffers.episodes import EpisodeRolloutBuffer
 from agents.models.gpt_config import PRESETS
 from agents.online.ppo import SequencePPO
 from agents.policies.gpt import GPTPolicy
-from benchmarks.environments.timing import Figure
+from benchmarks.environments.timing import Figure, cost
 
 ENV, ENVS, EPOCHS, REPEATS = "dialgym/Wordle-20-v0", 128, 4, 3
 BAR = 10.0
@@ -59,35 +57,6 @@ class HuggingFaceGPT(BaseFeaturesExtractor):
         return hidden[torch.arange(len(tokens)), last]
 
 
-class Clock(BaseCallback):
-    """CPU-seconds of each rollout and each update."""
-
-    def _on_training_start(self) -> None:
-        self.rollouts: list[float] = []
-        self.updates: list[float] = []
-        self.at = 0.0
-
-    def _on_step(self) -> bool:
-        return True
-
-    def _on_rollout_start(self) -> None:
-        self._end_update()
-
-    def _on_training_end(self) -> None:
-        self._end_update()
-
-    def _end_update(self) -> None:
-        now = time.process_time()
-        if self.at:
-            self.updates.append(now - self.at)
-        self.at = now
-
-    def _on_rollout_end(self) -> None:
-        now = time.process_time()
-        self.rollouts.append(now - self.at)
-        self.at = now
-
-
 def measure(
     policy: Any, n_steps: int, repeats: int = REPEATS, algorithm: Any = PPO, **settings: Any
 ) -> dict[str, float]:
@@ -96,15 +65,20 @@ def measure(
     The medians of `repeats` iterations, after one that warms caches up.
     """
     env = dialgym.sb3_vec_env(ENV, ENVS, seed=0)
-    steps, clock = ENVS * n_steps, Clock()
     model = algorithm(policy, env, n_steps=n_steps, n_epochs=EPOCHS, gamma=1.0, seed=0, **settings)
-    model.learn((repeats + 1) * steps, callback=clock)
+    _, callback = model._setup_learn(10**9)
+
+    def rollout() -> None:
+        model.collect_rollouts(model.env, callback, model.rollout_buffer, n_steps)
+
+    spent = [(cost(rollout, 1), cost(model.train, 1)) for _ in range(repeats + 1)]
+    played, updated = (median(column) for column in zip(*spent[1:]))
+    steps = ENVS * n_steps
     env.close()
-    rollout, update = median(clock.rollouts[1:]), median(clock.updates[1:])
     return {
-        "rollout": steps / rollout,
-        "update": EPOCHS * steps / update,
-        "end to end": steps / (rollout + update),
+        "rollout": steps / played,
+        "update": EPOCHS * steps / updated,
+        "end to end": steps / (played + updated),
     }
 
 

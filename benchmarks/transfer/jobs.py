@@ -14,7 +14,7 @@ from benchmarks.transfer.axes import ENVIRONMENTS, Target, home_of, targets_of
 from dialgym.experiments.panel import Panel
 from dialgym.experiments.protocol import AT_ONCE
 from dialgym.experiments.row import ExperimentRow, episode_columns, episode_means
-from dialgym.versions import command_line, hardware
+from dialgym.versions import hardware
 
 FORM = "dialgym transfer row 1"
 
@@ -49,11 +49,6 @@ class TransferJob(Job):
     def __str__(self) -> str:
         place = self.panel.environment(self.row.id).short
         return f"{self.row.name} of {place} seed {self.row.seed} at {self.target.name}"
-
-    @property
-    def command(self) -> str:
-        """The command that was given."""
-        return command_line()
 
     @property
     def kind(self) -> str:

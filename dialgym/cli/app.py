@@ -12,6 +12,7 @@ from dialgym.cli.benchmark import (
     benchmark,
     benchmark_panel,
     benchmark_references,
+    benchmark_tables,
 )
 from dialgym.cli.chat import chat
 from dialgym.cli.collect import collect
@@ -114,4 +115,5 @@ app.command("evaluate")(evaluate)
 app.command("benchmark")(benchmark)
 app.command("benchmark PANEL")(benchmark_panel)
 app.command("benchmark references")(benchmark_references)
+app.command("benchmark tables")(benchmark_tables)
 app.add_typer(leaderboard, name="leaderboard")

@@ -258,6 +258,10 @@ PanelName = Annotated[
         help="Its name; wordle@0.1 is wordle with a tenth of the budgets, and has its own rows.",
     ),
 ]
+TestResults = Annotated[
+    Path | None,
+    typer.Option(help="Folder of the tests' figures, tables, plots; default OUT/results."),
+]
 TESTED_BY_DEFAULT = "handcrafted,maskable-ppo,dqn"
 """Learners of a panel with tests, where none are named."""
 
@@ -310,13 +314,7 @@ def benchmark_panel(
         Path | None,
         typer.Option(exists=True, help="YAML: names, each with algorithm and hyperparameters."),
     ] = None,
-    results: Annotated[
-        Path | None,
-        typer.Option(help="Folder of the tests' figures, tables, plots; default OUT/results."),
-    ] = None,
-    tables: Annotated[
-        bool, typer.Option("--tables", help="Run nothing: tables and plots of what there is.")
-    ] = False,
+    results: TestResults = None,
 ) -> None:
     """Train and score learners by a panel's protocol: a file for each environment and seed.
 
@@ -326,32 +324,30 @@ def benchmark_panel(
     require_agents()
     from agents.experiments.panel_jobs import jobs_of
     from agents.experiments.pydial_panel import learners_of, pydial_panel, tasks_of
+    from agents.experiments.pydial_results import Results
     from agents.experiments.run import run_jobs
 
     chosen, command = panel_named(panel), ""
     tested = chosen.imported_from is not None
     folder = out or (RUNS / str(chosen.imported_from) if tested else ROWS)
     if not tested:
-        _refuse_tests(panel, domains, tests, episodes, variants, results, tables)
+        _refuse_tests(panel, domains, tests, episodes, variants, results)
         names = words(algorithms or "") or [*chosen.references, *chosen.algorithms]
         environments = panel_environments(chosen, envs)
-    elif not tables:
+    else:
         learners = learners_of(words(algorithms or TESTED_BY_DEFAULT), variants)
         tasks = tasks_of(words(domains or "CR,SFR,LAP"), numbers(envs or "1,2,3,4,5,6", "--envs"))
         stages = None if tests is None else numbers(tests, "--tests")
         chosen = pydial_panel(learners, tasks, stages, episodes)
         names, environments = [*learners], list(chosen.environments)
         command = shlex.join(["dialgym", *sys.argv[1:]])
-    fresh: list[Any] | None = None
-    failures: dict[Any, str] = {}
-    if not tables:
-        numbered = parse_seeds(seeds or str(chosen.seeds))
-        jobs = jobs_of(chosen, names, environments, numbered, folder, command)
-        with resumable(), job_progress("dialogues" if tested else "timesteps") as report:
-            ended, failures = run_jobs(jobs, workers, ray, report)
-        fresh = [ended[job] for job in jobs if job in ended]
+    numbered = parse_seeds(seeds or str(chosen.seeds))
+    jobs = jobs_of(chosen, names, environments, numbered, folder, command)
+    with resumable(), job_progress("dialogues" if tested else "timesteps") as report:
+        ended, failures = run_jobs(jobs, workers, ray, report)
     if tested:
-        write_tests(folder, results or folder / "results", fresh)
+        fresh = [ended[job] for job in jobs if job in ended]
+        write_tests(Results.of(fresh), results or folder / "results")
     else:
         where = f"rows in {folder / chosen.name}"
         hint = f"{where}: dialgym leaderboard show {panel} --results {folder}"
@@ -364,7 +360,7 @@ def _refuse_tests(panel: str, *options: Any) -> None:
     if any(options):
         raise ValueError(
             f"panel {panel!r} has no tests on the way: leave out --domains, --tests, --episodes, "
-            "--variants, --results and --tables"
+            "--variants and --results"
         )
 
 
@@ -375,19 +371,25 @@ def panel_environments(panel: Panel, envs: str | None) -> list[PanelEnvironment]
     return [panel.environment(name) for name in words(envs)]
 
 
-def write_tests(folder: Path, results: Path, fresh: Sequence[Any] | None = None) -> None:
-    """Add the results of jobs to the tests of a panel, and write their tables and plots.
-
-    Args:
-        folder: of the jobs.
-        results: folder of the tests.
-        fresh: results; None for those of all jobs that have ended in `folder`.
-    """
-    from agents.experiments.pydial_report import older_in, write_report
+def benchmark_tables(
+    out: Annotated[
+        Path, typer.Option(help="Folder of the runs, which may be running still.")
+    ] = RUNS / "pydial",
+    results: TestResults = None,
+) -> None:
+    """Write tables and plots of a panel's tests as they are; run nothing."""
+    require_agents()
     from agents.experiments.pydial_results import Results
 
-    ended = Results.ended(folder) if fresh is None else Results.of(fresh)
-    if ended.methods or fresh is not None:
+    ended, where = Results.ended(out), results or out / "results"
+    write_tests(ended if ended.methods else None, where)
+
+
+def write_tests(ended: Any, results: Path) -> None:
+    """Add figures of jobs that have ended to a folder of tests; write its tables and plots."""
+    from agents.experiments.pydial_report import older_in, write_report
+
+    if ended is not None:
         ended.merged_into(results)
     try:
         files = ", ".join(file.name for file in write_report(results))

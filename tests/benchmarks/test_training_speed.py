@@ -10,7 +10,7 @@ from agents.models.gpt import GPT
 from agents.models.gpt_config import PRESETS, GPTConfig
 from benchmarks.environments.timing import alternate
 from benchmarks.training import bare, grpo, length, tiny
-from benchmarks.training.learner import Learner, Reading
+from benchmarks.training.learner import Learner
 from benchmarks.training.workload import LENGTH_BONUS, REPLY, Reply, reply_env, unigram_f1
 from dialgym.testing import check_batch, check_task, check_views
 
@@ -136,22 +136,6 @@ def test_bare_gradients_are_autograds():
     (loss + head(hidden).square().mean()).backward()
     for gradient, weight in zip(got, model.parameters(), strict=True):
         assert torch.allclose(gradient, weight.grad, atol=1e-6)
-
-
-def test_tokens_are_counted_once():
-    """Every reply runs to its limit, so each dialogue is read up to its last token but one."""
-    env = Reading(reply_env(3))
-    words = np.full(3, 7)
-    prompts = np.count_nonzero(env.reset(), axis=1)
-    env.restart()
-    for _ in range(REPLY):
-        fresh, _, done, _ = env.step(words)
-    assert done.all()
-    first = (prompts + REPLY - 1).sum()
-    assert env.tokens == first
-    for _ in range(2):
-        env.step(words)
-    assert env.tokens == first + (np.count_nonzero(fresh, axis=1) + 1).sum()
 
 
 def test_a_learner_runs_by_parts(monkeypatch):

@@ -7,18 +7,7 @@ from gymnasium.vector import AutoresetMode
 
 import dialgym  # noqa: F401  (registers the ids)
 from tests.conformance.ids import in_full
-
-
-def same_info(ours, theirs):
-    assert set(ours) == set(theirs)
-    for name, values in ours.items():
-        if isinstance(values, dict):
-            same_info(values, theirs[name])
-        elif name.startswith("_"):
-            assert (values == theirs[name]).all(), name
-        else:
-            for row in np.flatnonzero(ours[f"_{name}"]):
-                assert np.array_equal(values[row], theirs[name][row]), name
+from tests.support.infos import same_infos
 
 
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
@@ -44,4 +33,4 @@ def test_batch_equals_sync_vector_env(env_id, mode):
         for array, other in zip(batch, single):
             assert array.dtype == other.dtype
             assert np.array_equal(array, other)
-        same_info(info, expected)
+        same_infos(info, expected)

@@ -88,11 +88,8 @@ def test_collected_dialogues_of_any_of_them_can_be_read_again(guess):
 
 
 def test_the_same_dialogues_under_any_name(guess):
-    by_id, by_object = (
-        dialgym.evaluate("count", kind, 50, (0,))
-        for kind in ("Guess-v0", importlib.import_module(guess).GuessNumber(turns=3))
-        if importlib.import_module(guess)
-    )
+    task = importlib.import_module(guess).GuessNumber(turns=3)
+    by_id, by_object = (dialgym.evaluate("count", kind, 50, (0,)) for kind in ("Guess-v0", task))
     assert np.array_equal(by_id.overall.returns, by_object.overall.returns)
 
 

@@ -54,8 +54,8 @@ def test_turns_are_whole_and_stand_where_they_were_taken(make):
 def test_returns_of_turns_are_right_but_for_noise():
     """With the group's mean as baseline GRPO is not biased, and its error is that of returns."""
     model = grpo()
-    found = turn_estimates(model, ID, 64, seed=0, env_kwargs=GAME)
-    worth = true_advantages(model, ID, found, 64, env_kwargs=GAME)
+    found = turn_estimates(model, ID, 40, seed=0, env_kwargs=GAME)
+    worth = true_advantages(model, ID, found, 32, env_kwargs=GAME)
     measured = agreement(found, worth)
     assert measured.bias[1] < 0.05 < 0.2
     assert measured.bias[2] > -0.05

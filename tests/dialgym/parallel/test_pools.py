@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import closing
 
 import gymnasium as gym
 import numpy as np
@@ -12,52 +13,24 @@ from gymnasium.error import ClosedEnvironmentError
 
 import dialgym
 from dialgym.parallel.shared_arrays import SharedArrays, layout_of, open_memory
+from tests.support.infos import same_infos
 
 HEAVY = ("torch", "tokenizers", "pandas", "matplotlib")
 
 
-def same_info(first, second):
-    assert first.keys() == second.keys()
-    for name, value in first.items():
-        if isinstance(value, dict):
-            same_info(value, second[name])
-        elif name.startswith("_"):
-            assert (value == second[name]).all()
-        else:
-            mask = first.get(f"_{name}", np.ones(len(value), bool))
-            for row in np.flatnonzero(mask):
-                assert np.array_equal(value[row], second[name][row])
-
-
-@pytest.mark.parametrize("mode", ["SameStep", pytest.param("NextStep", marks=pytest.mark.slow)])
-def test_shards_equal_one_batch(mode):
-    shards = gym.make_vec("dialgym/Wordle-v0", 7, workers=2, autoreset_mode=mode)
-    batch = gym.make_vec("dialgym/Wordle-v0", 7, autoreset_mode=mode)
-    rng = np.random.default_rng(0)
-    try:
-        assert np.array_equal(shards.reset(seed=5)[0], batch.reset(seed=5)[0])
-        for step in range(150):
-            actions = rng.integers(0, 32, 7)
-            *ours, info = shards.step(actions)
-            *theirs, expected = batch.step(actions)
-            assert all(np.array_equal(a, b) for a, b in zip(ours, theirs))
-            same_info(info, expected)
-            if step > 70:
-                assert np.array_equal(shards.action_masks(), batch.action_masks())
-    finally:
-        shards.close()
-
-
-ACT_VIEWS = [
-    ("SlotFilling-act-v0", {"env": 3}, "SameStep"),
-    ("tests.support.toy_acts:Wishes-act", {"action_masks": True}, "NextStep"),
-    pytest.param("SlotFilling-act-v0", {"learner": "user"}, "NextStep", marks=pytest.mark.slow),
-    pytest.param("tests.support.toy_acts:Wishes-act", {}, "SameStep", marks=pytest.mark.slow),
+WISHES = "tests.support.toy_acts:Wishes-act"
+VIEWS = [
+    ("Wordle-v0", {}, "SameStep", 150),
+    ("SlotFilling-act-v0", {"env": 3}, "SameStep", 40),
+    (WISHES, {"action_masks": True}, "NextStep", 40),
+    pytest.param("Wordle-v0", {}, "NextStep", 150, marks=pytest.mark.slow),
+    pytest.param("SlotFilling-act-v0", {"learner": "user"}, "NextStep", 40, marks=pytest.mark.slow),
+    pytest.param(WISHES, {}, "SameStep", 40, marks=pytest.mark.slow),
 ]
 
 
 def any_actions(env, rng):
-    """Mostly what the masks allow, of a batch of one act each or of several."""
+    """Mostly what the masks allow: tokens, one act each, or several."""
     masks = env.action_masks()
     if rng.random() < 0.2:
         return env.action_space.sample()
@@ -66,27 +39,25 @@ def any_actions(env, rng):
     return np.array([rng.choice(np.flatnonzero(mask)) for mask in masks])
 
 
-@pytest.mark.parametrize(("env_id", "kwargs", "mode"), ACT_VIEWS, ids=str)
-def test_shards_of_an_act_view_equal_one_batch(env_id, kwargs, mode):
+@pytest.mark.parametrize(("env_id", "kwargs", "mode", "steps"), VIEWS, ids=str)
+def test_shards_equal_one_batch(env_id, kwargs, mode, steps):
     kwargs = {**kwargs, "autoreset_mode": mode}
     shards = dialgym.make_vec(env_id, 7, workers=2, **kwargs)
     batch = dialgym.make_vec(env_id, 7, **kwargs)
     rng, ended = np.random.default_rng(0), 0
-    try:
+    with closing(shards):
         assert np.array_equal(shards.reset(seed=5)[0], batch.reset(seed=5)[0])
-        for step in range(40):
+        for step in range(steps):
             actions = any_actions(batch, rng)
             *ours, info = shards.step(actions)
             *theirs, expected = batch.step(actions)
             assert all(np.array_equal(a, b) for a, b in zip(ours, theirs))
             assert all(a.dtype == b.dtype for a, b in zip(ours, theirs))
-            same_info(info, expected)
-            if step > 20:
+            same_infos(info, expected)
+            if step > steps // 2:
                 assert np.array_equal(shards.action_masks(), batch.action_masks())
             ended += int((ours[2] | ours[3]).sum())
         assert ended > 7
-    finally:
-        shards.close()
 
 
 def test_shards_share_each_part_of_a_dict_of_observations():

@@ -11,6 +11,7 @@ from gymnasium.vector import AutoresetMode
 
 import dialgym
 from dialgym.views.info import group_of
+from tests.support.infos import KEYS, form, same_infos
 
 NUMBERS = ["Wordle-20-v0", "CamRestaurants-Env1-act-v0", "MultiWOZ-act-v0"]
 IDS = [
@@ -20,19 +21,6 @@ IDS = [
     "CamRestaurants-Env1-act-v0",
     "DailyDialog-utterance-v0",
 ]
-KEYS = ["utterance", "reply", "turn", "reward_components", "is_success", "transcript"]
-
-
-def form(info):
-    """Keys and types, of nested dicts too; of arrays their dtypes and shapes."""
-    return {
-        name: form(value)
-        if isinstance(value, dict)
-        else (value.dtype, value.shape)
-        if isinstance(value, np.ndarray)
-        else type(value)
-        for name, value in info.items()
-    }
 
 
 def draw(env, rng):
@@ -103,18 +91,6 @@ def test_a_batch_is_gymnasiums_own(env_id, kwargs, limit, mode):
             assert np.array_equal(array, other)
         same_infos(info, expected)
         assert mode == "SameStep" or form(info) == first
-
-
-def same_infos(ours, theirs):
-    assert set(ours) == set(theirs)
-    for name, values in ours.items():
-        if isinstance(values, dict):
-            same_infos(values, theirs[name])
-            continue
-        assert values.dtype == theirs[name].dtype, name
-        rows = slice(None) if name.startswith("_") else np.flatnonzero(ours[f"_{name}"])
-        for value, other in zip(values[rows], theirs[name][rows]):
-            assert np.array_equal(value, other), name
 
 
 def only_numbers(info):

@@ -7,7 +7,7 @@ from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import dialgym
-from tests.dialgym.views.test_info import same_infos
+from tests.support.infos import same_infos
 
 TOKENS, ACTS, TEXTS = (
     "dialgym/Wordle-20-v0",

@@ -12,8 +12,6 @@ sb3 = pytest.importorskip("stable_baselines3")
 from stable_baselines3.common.logger import KVWriter, Logger  # noqa: E402
 from stable_baselines3.common.vec_env import VecMonitor, is_vecenv_wrapped  # noqa: E402
 
-WORKERS = [0, pytest.param(2, marks=pytest.mark.slow)]
-
 
 @pytest.mark.parametrize("env_id", ["Wordle-v0", "SlotFilling-act-v0"])
 def test_sb3_pool_equals_sb3s_own(env_id):
@@ -49,9 +47,8 @@ def _episode(info):
     return {name: float(value) for name, value in found.items() if name != "t"}
 
 
-@pytest.mark.parametrize("workers", WORKERS)
-def test_what_learns_in_a_pool_logs_the_returns_of_dialogues(workers):
-    pool = dialgym.sb3_vec_env("SlotFilling-act-v0", 4, workers, seed=0)
+def test_what_learns_in_a_pool_logs_the_returns_of_dialogues():
+    pool = dialgym.sb3_vec_env("SlotFilling-act-v0", 4, seed=0)
     ended, logged = [], []
 
     def note(local, _):
@@ -62,12 +59,9 @@ def test_what_learns_in_a_pool_logs_the_returns_of_dialogues(workers):
         def write(self, key_values, key_excluded, step=0):
             logged.append(dict(key_values))
 
-    try:
-        model = sb3.A2C("MlpPolicy", pool, n_steps=20, seed=0)
-        model.set_logger(Logger(None, [Kept()]))
-        model.learn(400, note, log_interval=5)
-    finally:
-        pool.close()
+    model = sb3.A2C("MlpPolicy", pool, n_steps=20, seed=0)
+    model.set_logger(Logger(None, [Kept()]))
+    model.learn(400, note, log_interval=5)
     [line] = logged
     assert len(ended) > 3
     assert line["rollout/ep_rew_mean"] == pytest.approx(np.mean([e["r"] for e in ended]))
@@ -105,10 +99,9 @@ def test_truncation_is_told_from_termination():
     assert all(info["TimeLimit.truncated"] for info in infos)
 
 
-@pytest.mark.parametrize("workers", WORKERS)
-def test_maskable_ppo_plays_only_words(workers):
+def test_maskable_ppo_plays_only_words():
     contrib = pytest.importorskip("sb3_contrib")
-    pool = dialgym.sb3_vec_env("dialgym/Wordle-20-v0", 4, workers=workers, seed=0)
+    pool = dialgym.sb3_vec_env("dialgym/Wordle-20-v0", 4, seed=0)
     seen = []
     model = contrib.MaskablePPO("MlpPolicy", pool, n_steps=32, batch_size=64, n_epochs=1, seed=0)
 

@@ -5,7 +5,7 @@ import pytest
 from pettingzoo.utils.wrappers import TerminateIllegalWrapper
 
 import dialgym
-from tests.dialgym.views.test_info import KEYS, form
+from tests.support.infos import KEYS, form
 
 
 def play(env, rng, steps=300):

@@ -93,7 +93,7 @@ def test_picture_and_table_in_the_documentation_are_of_the_real_domains():
     rows = (ROOT / tables[1]).read_text().splitlines()[2:]
     cells = [row.strip("| ").split(" | ") for row in rows]
     assert tuple(row[0] for row in cells) == NOISE.DOMAINS
-    known = {str(NOISE.wilson(count / 2000, 2000)) for count in range(2001)}
+    known = {NOISE.shown(NOISE.wilson(count / 2000, 2000)) for count in range(2001)}
     for row in cells:
         shares = [float(cell.split()[0]) for cell in row[1:]]
         assert shares == sorted(shares, reverse=True)
