@@ -48,6 +48,7 @@ class A2C(ActorCritic):
         self,
         policy: str | type[BasePolicy],
         env: Any,
+        *,
         batch_size: int | None = None,
         learning_starts: int = 0,
         gae_lambda: float = 1.0,

@@ -64,6 +64,7 @@ class ACER(ActorCritic):
         self,
         policy: str | type[BasePolicy],
         env: Any,
+        *,
         max_weight: float = 5.0,
         trust_delta: float | None = 1.0,
         average_tau: float = 0.05,

@@ -46,6 +46,7 @@ class BBQN(DQN):
         self,
         policy: str | type[BasePolicy],
         env: Any,
+        *,
         divergence: str = "kl",
         alpha: float = 0.5,
         n_samples: int = 1,

@@ -95,6 +95,7 @@ class DQN(ActLearner, stable_baselines3.DQN):  # type: ignore[misc]
         self,
         policy: str | type[BasePolicy],
         env: Any,
+        *,
         double: bool = True,
         priority_alpha: float = 0.0,
         priority_beta: float = 0.4,

@@ -86,6 +86,7 @@ class ENAC(ActorCritic):
         self,
         policy: str | type[BasePolicy],
         env: Any,
+        *,
         batch_size: int | None = None,
         learning_starts: int = 0,
         dialogues_per_update: int = 32,

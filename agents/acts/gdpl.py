@@ -159,6 +159,7 @@ class GDPL(ActLearner, MaskablePPO):  # type: ignore[misc]
         self,
         policy: str | type[BasePolicy],
         env: Any,
+        *,
         dataset: Any = None,
         estimation: Estimation | Mapping[str, Any] | None = None,
         value_learning_rate: float | Schedule | None = None,

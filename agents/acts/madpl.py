@@ -123,6 +123,7 @@ class MADPL(ActAlgorithm):
         self,
         policy: str | type[BasePolicy],
         env: Any,
+        *,
         partner: Any = None,
         gae_lambda: float = 0.95,
         clip_range: float = 0.2,

@@ -44,6 +44,7 @@ class PG(ActAlgorithm):
         self,
         policy: str | type[BasePolicy],
         env: Any,
+        *,
         baseline: str = "mean",
         value_learning_rate: float | Schedule | None = None,
         **kwargs: Unpack[RolloutOptions],

@@ -28,6 +28,7 @@ class TRACER(A2C):
         self,
         policy: str | type[BasePolicy],
         env: Any,
+        *,
         batch_size: int | None = 32,
         learning_starts: int = 200,
         trust_delta: float = 0.01,
@@ -35,7 +36,9 @@ class TRACER(A2C):
         **kwargs: Unpack[A2COptions],
     ) -> None:
         self.trust_delta, self.average_tau = trust_delta, average_tau
-        super().__init__(policy, env, batch_size, learning_starts, **kwargs)
+        super().__init__(
+            policy, env, batch_size=batch_size, learning_starts=learning_starts, **kwargs
+        )
 
     def _setup_model(self) -> None:
         super()._setup_model()

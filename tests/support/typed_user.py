@@ -56,6 +56,7 @@ def misuse_it() -> None:
     agents.CHAI("CHAIPolicy", vec, gamma="0.9")  # wrong
     agents.MLE("GPTPolicy", vec, seeed=1)  # wrong
     agents.DQN("MlpPolicy", vec, n_stps=2)  # wrong
+    agents.ACER("MlpPolicy", vec, 1e-3)  # wrong
     agents.BBQN("MlpPolicy", vec, batch_size="64")  # wrong
     agents.FeudalDQN("MlpPolicy", vec, learning_rat=1e-3)  # wrong
     agents.A2C("MlpPolicy", vec, gama=0.9)  # wrong

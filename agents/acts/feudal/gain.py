@@ -45,6 +45,7 @@ class FeudalGain(FeudalDQN):
         self,
         policy: str | type[BasePolicy],
         env: Any,
+        *,
         gain_reward: float = 2.0,
         gain_threshold: float = 0.2,
         exploration_initial_eps: float = 0.0,

@@ -70,6 +70,7 @@ class Committee(GPSarsa):
         self,
         policy: str | type[BasePolicy],
         env: Any,
+        *,
         members: Mapping[str, Any] | None = None,
         credit: str = "own",
         **kwargs: Unpack[SarsaOptions],
