@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import logsigmoid
+from torch.nn.functional import binary_cross_entropy_with_logits, logsigmoid
 
 from agents.reward_model.agreement import pairwise_accuracy, pearson, spearman
 from agents.reward_model.network import Network
-from agents.reward_model.pairs import SCORES, Examples
+from agents.reward_model.pairs import LABELS, PREFERENCES, SCORES, Examples
 from agents.reward_model.reward_model_config import RewardModelConfig
 
 
@@ -42,6 +42,8 @@ class RewardModelTraining:
         bf16: bool,
     ) -> None:
         self.network, self.settings, self.seed, self.bf16 = network, settings, seed, bf16
+        if settings.threshold is not None:
+            examples = examples.labelled(settings.threshold)
         self.kind = examples.kind
         self.device = network.model.device
         learned, held_out = examples.split(settings.held_out, seed)
@@ -118,10 +120,16 @@ class RewardModelTraining:
         self.loss_sum += float(loss.detach()) * len(rows)
 
     def _losses(self, side: SplitExamples, rows: np.ndarray, rewards: Tensor) -> Tensor:
-        """(n,), from rewards (n, 1) of scored replies, or (n, 2) of pairs, the better one first."""
+        """(n,), from rewards (n, 1) of scored replies, or (n, 2) of pairs, the better one first.
+
+        Squared errors of scores, cross-entropies of labels, -log sigmoid of differences of pairs.
+        """
         if self.kind == SCORES:
             targets = torch.from_numpy(self._standardised(side.scores[rows])).to(rewards.device)
             return (rewards[:, 0] - targets).square()
+        if self.kind == LABELS:
+            labels = torch.from_numpy(side.scores[rows]).to(rewards)
+            return binary_cross_entropy_with_logits(rewards[:, 0], labels, reduction="none")
         return -logsigmoid(rewards[:, 0] - rewards[:, 1])
 
     def _standardised(self, scores: np.ndarray) -> np.ndarray:
@@ -159,7 +167,10 @@ class RewardModelTraining:
         return {"loss": float(losses.mean()), **self._order(rewards.cpu().double().numpy())}
 
     def _order(self, rewards: np.ndarray) -> dict[str, float]:
-        if self.kind != SCORES:
+        if self.kind == LABELS:
+            right = (rewards[:, 0] > 0) == (self.held_out.scores > 0)
+            return {"accuracy": float(right.mean())}
+        if self.kind == PREFERENCES:
             return {"accuracy": pairwise_accuracy(rewards)}
         found, scores = rewards[:, 0], self.held_out.scores
         return {"pearson": pearson(found, scores), "spearman": spearman(found, scores)}

@@ -16,7 +16,7 @@ from dialgym.datasets import Dataset, load_dataset
 from dialgym.io.tables import read_rows
 
 Source = Dataset | str | PathLike[str]
-SCORES, PREFERENCES = "scores", "preferences"
+SCORES, PREFERENCES, LABELS = "scores", "preferences", "labels"
 COLUMNS = {
     SCORES: ("context", "reply", "score"),
     PREFERENCES: ("context", "chosen", "rejected"),
@@ -37,7 +37,7 @@ class Examples:
     """Examples for a reward model.
 
     Attributes:
-        kind: "scores" or "preferences".
+        kind: "scores", "preferences", or "labels", scores of 0 and 1.
         items: the examples.
     """
 
@@ -51,6 +51,24 @@ class Examples:
     def scores(self) -> np.ndarray:
         """(n,) float64, NaN where replies are compared."""
         return np.array([item.score for item in self.items])
+
+    def labelled(self, threshold: float) -> Examples:
+        """The same, with scores above the threshold as 1 and others as 0.
+
+        Raises:
+            ValueError: replies are compared, or all scores are on one side.
+        """
+        if self.kind != SCORES:
+            raise ValueError("reward model: threshold is for scores, got preferences; leave it out")
+        labels = (self.scores > threshold).astype(float)
+        if np.ptp(labels) == 0:
+            side = "above" if labels[0] else "at or below"
+            raise ValueError(
+                f"reward model: expected scores on both sides of threshold={threshold:g}, got all "
+                f"{len(self)} {side} it, from {self.scores.min():g} to {self.scores.max():g}"
+            )
+        items = [item._replace(score=float(label)) for item, label in zip(self.items, labels)]
+        return Examples(LABELS, items)
 
     def digest(self) -> str:
         """Tells these examples from others."""

@@ -26,6 +26,8 @@ class RewardModelConfig:
         weight_decay: of AdamW.
         max_grad_norm: largest norm of a gradient.
         held_out: share of the contexts that are held out.
+        threshold: learn if a score is above it, by binary cross-entropy, in place of the score; the
+            output is the logit of that. None learns the scores.
         max_length: tokens of context and reply together; older ones are cut off. None is 256, or
             the checkpoint's window where that is shorter.
         width, layers, heads, dropout: of a model from scratch.
@@ -42,6 +44,7 @@ class RewardModelConfig:
     weight_decay: float = 0.01
     max_grad_norm: float = 1.0
     held_out: float = 0.1
+    threshold: float | None = None
     max_length: int | None = None
     width: int = 128
     layers: int = 2

@@ -97,3 +97,23 @@ class TextForm(Protocol):
     def vocabulary(self) -> Sequence[str]:
         """All its words, where there is an end to them."""
         ...
+
+
+def words_for(values: Iterable[str], taken: Iterable[str]) -> dict[str, str]:
+    """A word of its own for each value; one that is taken already gets quotes."""
+    used = set(taken)
+    words: dict[str, str] = {}
+    for value in values:
+        if value in words:
+            continue
+        word = joined(value)
+        while not word or word in used:
+            word = f"'{word}'"
+        used.add(word)
+        words[value] = word
+    return words
+
+
+def joined(value: str) -> str:
+    """The words of a value as one."""
+    return "_".join(value.split())

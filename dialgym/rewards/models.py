@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dialgym.errors import one_of
+from dialgym.errors import finite_number, one_of
 from dialgym.io.cache import LRU
 from dialgym.io.hub import model_folder, pretrained
 from dialgym.optional import require
@@ -186,16 +186,22 @@ class LearnedReward(ClassifierReward):
         turns: how many utterances before the reply it reads; all by default.
         sigmoid: 1 / (1 + exp(-x)) of the output x, from 0 to 1.
         clip: lowest and highest score; none by default, and the bounds are infinite then.
+        values: the score of an output up to 0, and of one above, such as (-1, 1) of a model that
+            learned labels (`threshold`); none by default.
     """
 
     name: ClassVar[str] = "learned"
     turns: int | None = None
     sigmoid: bool = False
     clip: Sequence[float] | None = None
+    values: Sequence[float] | None = None
 
     def __post_init__(self) -> None:
         if self.model is None:
             raise ValueError("reward 'learned' needs `model`, a folder or hf:NAME of the hub.")
+        if self.values is not None:
+            self._check_values(self.values)
+            return
         low, high = (0.0, 1.0) if self.sigmoid else (-np.inf, np.inf)
         if self.clip is not None:
             if len(self.clip) != 2:
@@ -207,6 +213,16 @@ class LearnedReward(ClassifierReward):
             raise ValueError(f"clip of reward 'learned' leaves nothing; got {self.clip!r}.")
         object.__setattr__(self, "bounds", (low, high))
 
+    def _check_values(self, values: Sequence[float]) -> None:
+        """Set the bounds; raise ValueError for anything but two numbers, and nothing beside."""
+        if len(values) != 2 or self.sigmoid or self.clip is not None:
+            raise ValueError(
+                "values of reward 'learned' must be two numbers, without sigmoid and clip; got "
+                f"values={values!r}, sigmoid={self.sigmoid}, clip={self.clip!r}."
+            )
+        found = [finite_number("values of reward 'learned'", value) for value in values]
+        object.__setattr__(self, "bounds", (min(found), max(found)))
+
     def score(self, replies: Sequence[Reply]) -> np.ndarray:
         """Scores (k,) within the bounds.
 
@@ -214,6 +230,8 @@ class LearnedReward(ClassifierReward):
             ValueError: the model cannot be loaded, or has several outputs.
         """
         outputs = self.classifier.logits(replies, self.turns)[:, 0]
+        if self.values is not None:
+            return np.where(outputs > 0, *map(float, self.values[::-1]))
         scores = 1 / (1 + np.exp(-outputs)) if self.sigmoid else outputs
         return np.asarray(np.clip(scores, *self.bounds) if self.clip is not None else scores)
 

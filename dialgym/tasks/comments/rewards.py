@@ -18,7 +18,7 @@ from dialgym.tasks.corpora import training_split
 
 TRANSFORMS: Mapping[str, Callable[[Any], Any]] = {
     "raw": lambda scores: scores,
-    "sign": np.sign,
+    "sign": lambda scores: np.where(np.isnan(scores), scores, np.where(scores > 0, 1.0, -1.0)),
     "log": lambda scores: np.sign(scores) * np.log1p(np.abs(scores)),
 }
 """What is made of scores."""
@@ -76,6 +76,8 @@ class Score(Reward):
     def _predict(self, replies: Sequence[Reply]) -> np.ndarray:
         pairs = [("\n".join(reply.context), reply.text) for reply in replies]
         found: np.ndarray = self._regression.predict(pairs)
+        if self.transform == "sign":
+            found = transformed(found, "sign")
         return without_degenerate(np.clip(found, *self.bounds), replies, self.bounds[0])
 
     @cached_property

@@ -68,8 +68,8 @@ class Comments(ReplyTask):
         parent: whether the system reads the parent. The rewards always do.
         scale: None for -5 of toxicity (as ILQL's settings have it), 1 of scores.
         shift: is added.
-        scores: what is made of scores: ``"log"`` (sign and logarithm of 1 + size), ``"sign"`` or
-            ``"raw"``.
+        scores: what is made of scores: ``"log"`` (sign and logarithm of 1 + size), ``"sign"``
+            (1 above 0, else -1; a predicted score too) or ``"raw"``.
         model: what judges, in place of what is learned here from the training split (of toxicity
             where the data has labels of it, with the built-in rules): the folder or ``hf:NAME`` of
             a classifier, settings of the reward ``toxicity`` or ``learned``, such as

@@ -1,15 +1,12 @@
 """Answerers by rules, models or a server."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from dialgym.errors import unknown, with_settings
-from dialgym.io.objects import find_object
 from dialgym.simulators import EachReplies, Speaker
 from dialgym.tasks.visual_dialogue.answers import UNCLEAR
-from dialgym.tasks.visual_dialogue.pool import ROOM, Pool, scene_book
+from dialgym.tasks.visual_dialogue.pool import ROOM, Pool, make_part, scene_book
 from dialgym.tasks.visual_dialogue.types import VisualState
 from dialgym.tasks.visual_dialogue.understanding import parse
 
@@ -61,15 +58,6 @@ def make_answerer(spec: Any, pool: Pool) -> Speaker:
     """
     if isinstance(spec, Speaker):
         return spec
-    settings = dict(spec) if isinstance(spec, Mapping) else {"name": spec or pool.answerer}
-    name, colon, argument = str(settings.pop("name", pool.answerer)).partition(":")
-    if name not in ANSWERERS:
-        raise unknown("answerer", name, ANSWERERS, "VisualDialogue (a name, a mapping, an object)")
-    make = find_object(ANSWERERS[name], "answerer")
-    if colon:
-        answerer: Speaker = make(pool, argument, **settings)
-        return answerer
-    made: Speaker = with_settings(
-        make, f"answerer {name!r} of VisualDialogue", {"pool": pool, **settings}
-    )
-    return made
+    where = "VisualDialogue (a name, a mapping, an object)"
+    answerer: Speaker = make_part("answerer", spec, pool.answerer, ANSWERERS, where, pool)
+    return answerer

@@ -5,9 +5,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from dialgym.errors import unknown
-from dialgym.io.objects import find_object
-from dialgym.tasks.visual_dialogue.pool import ROOM, Pool
+from dialgym.tasks.visual_dialogue.pool import ROOM, Pool, make_part
 
 
 class Held(NamedTuple):
@@ -46,20 +44,18 @@ followed by a colon and an argument: ``learned:PATH``, ``remote:URL``."""
 
 
 def make_guesser(spec: Any, pool: Pool) -> ImageGuesser:
-    """The guesser of a setting: a name of `GUESSERS`, or an object.
+    """The guesser of a setting: a name of `GUESSERS`, a mapping of it and settings, or an object.
 
     Raises:
         ValueError: there is no such guesser, or it is not for this pool.
     """
     if isinstance(spec, ImageGuesser):
         return spec
-    name, colon, argument = str(spec).partition(":")
-    if not isinstance(spec, str) or name not in GUESSERS:
-        raise unknown("guesser", spec, GUESSERS,
-                      "VisualDialogue ('exact', 'learned:PATH', 'remote:URL', or an object with "
-                      "percentiles(dialogues))")  # fmt: skip
-    make = find_object(GUESSERS[name], "guesser")
-    guesser: ImageGuesser = make(pool, argument) if colon else make(pool)
+    where = (
+        "VisualDialogue ('exact', 'learned:PATH', 'remote:URL', or an object with "
+        "percentiles(dialogues))"
+    )
+    guesser: ImageGuesser = make_part("guesser", spec, None, GUESSERS, where, pool)
     return guesser
 
 

@@ -1,13 +1,13 @@
 """The images that may be hidden: what they have in common, and generated scenes."""
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from dialgym.errors import finite_number, one_of, unknown, whole_number, with_settings
-from dialgym.io.objects import find_object
+from dialgym.io.objects import load
 from dialgym.tasks.visual_dialogue import scenes as generated
 from dialgym.tasks.visual_dialogue.answers import AnswerBook
 from dialgym.tasks.visual_dialogue.captions import captions, described
@@ -152,14 +152,38 @@ def make_pool(spec: Any = None) -> Pool:
     """
     if isinstance(spec, Pool):
         return spec
-    settings = dict(spec) if isinstance(spec, Mapping) else {"name": spec or "scenes"}
-    name, colon, argument = str(settings.pop("name", "scenes")).partition(":")
-    if name not in POOLS:
-        raise unknown("pool", name, POOLS, "VisualDialogue (a name, a mapping of it, or a Pool)")
-    make = find_object(POOLS[name], "pool")
+    where = "VisualDialogue (a name, a mapping of it, or a Pool)"
+    pool: Pool = make_part("pool", spec, "scenes", POOLS, where)
+    return pool
+
+
+def make_part(
+    what: str, spec: Any, default: str | None, named: Mapping[str, str], where: str, *pool: Pool
+) -> Any:
+    """The part of a task that a setting names.
+
+    Args:
+        what: it is, for messages: a pool, a guesser, an answerer.
+        spec: None for the `default`; a name, also with an argument after a colon; or a mapping of
+            ``name`` and settings.
+        default: a name.
+        named: ``module:Class`` by name, each made as ``Class(*pool, ARGUMENT, **settings)``.
+        where: names are looked for, for messages.
+        pool: the images, for a part that is made for some.
+
+    Raises:
+        ValueError: there is no such part, or it has no such setting.
+    """
+    own = isinstance(spec, Mapping)
+    settings = {"name": default, **spec} if own else {"name": spec or default}
+    given = settings.pop("name")
+    name, colon, argument = str(given).partition(":")
+    if not isinstance(given, str) or name not in named:
+        raise unknown(what, name if isinstance(given, str) else given, named, where)
+    make = partial(load(named[name], what), *pool)
     if colon:
-        return make(argument, **settings)  # type: ignore[no-any-return]
-    return with_settings(make, f"pool {name!r} of VisualDialogue", settings)  # type: ignore[no-any-return]
+        return make(argument, **settings)
+    return with_settings(make, f"{what} {name!r} of VisualDialogue", settings)
 
 
 def scene_book(pool: Pool, who: str, others: str) -> SceneBook:

@@ -20,6 +20,7 @@ from agents.reward_model.pairs import read_examples
 from agents.reward_model.reward_model_config import RewardModelConfig
 from dialgym.rewards import Reply
 from dialgym.rewards.compose import make_rewards
+from dialgym.tasks.comments import Comments
 from tests.agents.models.test_pretrained import save_model
 from tests.support.close import assert_close
 from tests.support.commands import fail, succeed
@@ -43,6 +44,38 @@ def test_what_is_better_is_learned(learned):
     assert (figures["kind"], figures["seed"], figures["examples"]) == ("preferences", 0, 893)
     assert figures["loss"] == min(epoch["loss"] for epoch in figures["history"])
     assert json.loads((learned.folder / "metrics.json").read_text()) == figures
+
+
+def test_upvotes_are_learned_as_labels_and_paid_as_signs(tmp_path):
+    """Scores up or down, told apart by cross-entropy: a reward of comments of 1 or -1."""
+    limit = 103.0  # at least one polite word, as 71 % have
+    data = write_lines(tmp_path / "votes.jsonl", scored(1000))
+    settings = {**FAST, "layers": 1, "epochs": 8, "threshold": limit}
+    trained = train_reward_model(data, tmp_path / "model", **settings)
+    assert trained.metrics["kind"] == "labels"
+    assert trained.metrics["accuracy"] > 0.85
+    model = {"model": str(trained.folder), "values": [-1, 1]}
+    new = scored(200, seed=5)
+    replies = [Reply(line["reply"], tuple(line["context"])) for line in new]
+    paid = make_rewards({"learned": {"weight": 1, **model}}).score(replies)["learned"]
+    assert set(paid.tolist()) == {-1.0, 1.0}
+    assert np.mean((paid > 0) == np.array([line["score"] > limit for line in new])) > 0.85
+    task = Comments(reward="model", model=model)
+    assert task.rewards.bounds == (-1.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("lines", "threshold", "message"),
+    [
+        (scored(20), 1e9, "expected scores on both sides of threshold=1e.09, got all 20 at or be"),
+        (preferences(20), 0.0, "threshold is for scores, got preferences"),
+        (scored(20), math.nan, "threshold must be a finite number"),
+    ],
+)
+def test_a_threshold_that_parts_nothing_is_one_clear_error(lines, threshold, message, tmp_path):
+    data = write_lines(tmp_path / "lines.jsonl", lines)
+    with pytest.raises(ValueError, match=message):
+        train_reward_model(data, tmp_path / "model", **TINY, threshold=threshold)
 
 
 def test_the_reward_ranks_as_the_model_does(learned):
@@ -143,9 +176,11 @@ def test_the_seed_decides_and_nothing_else_is_touched(tmp_path):
 
 
 def test_losses_are_those_of_the_papers(tmp_path):
-    for name, lines in (("p.jsonl", preferences(40)), ("s.jsonl", scored(40))):
+    cases = (("p.jsonl", preferences(40), None), ("s.jsonl", scored(40), None))
+    threshold = float(np.median([line["score"] for line in scored(40)]))
+    for name, lines, limit in (*cases, ("l.jsonl", scored(40), threshold)):
         examples = read_examples(write_lines(tmp_path / name, lines))
-        settings = RewardModelConfig(width=16, layers=1, heads=2, batch_size=5)
+        settings = RewardModelConfig(width=16, layers=1, heads=2, batch_size=5, threshold=limit)
         network = make_network(None, "bpe", settings, 0)
         run = RewardModelTraining(network, examples, settings, 1e-3, 0, False)
         learned, held_out = examples.split(settings.held_out, 0)
@@ -156,7 +191,10 @@ def test_losses_are_those_of_the_papers(tmp_path):
             with torch.no_grad():
                 contexts = [item.context] * len(item.replies)
                 f = network.rewards(network.encode(contexts, item.replies))
-            if len(f) == 2:
+            if limit is not None:
+                sign = 1 if item.score > limit else -1
+                losses.append(-float(logsigmoid(sign * f[0])))
+            elif len(f) == 2:
                 losses.append(-float(logsigmoid(f[0] - f[1])))
             else:
                 known = learned.scores

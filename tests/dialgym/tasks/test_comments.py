@@ -87,7 +87,7 @@ def test_noise_is_where_it_is_doubtful_and_even(path):
     ("scores", "expected"),
     [
         ("raw", [12, -5, 0, 3]),
-        ("sign", [1, -1, 0, 1]),
+        ("sign", [1, -1, -1, 1]),
         ("log", [np.log(13), -np.log(6), 0, np.log(4)]),
     ],
 )
@@ -102,20 +102,23 @@ def test_other_comments_have_a_predicted_score(path):
     """The regression beside the same one written out: ridge on the two blocks of TF-IDF."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    task = Comments(path, reward="score", scores="sign")
+    task = Comments(path, reward="score", scores="log")
     said = [reward_of(task, text, 0).rewards["system"] for text in ("So sweet.", "Fool, fool.")]
     blocks = [TfidfVectorizer(sublinear_tf=True), TfidfVectorizer(sublinear_tf=True)]
     columns = [[row["parent"] for row in ROWS], [row["comment"] for row in ROWS]]
     known = np.hstack([b.fit_transform(c).toarray() for b, c in zip(blocks, columns)])
     asked = [["My cake fell."] * 2, ["So sweet.", "Fool, fool."]]
     new = np.hstack([b.transform(c).toarray() for b, c in zip(blocks, asked)])
-    y = np.sign([row["score"] for row in ROWS]).astype(float)
+    y = np.array([np.sign(row["score"]) * np.log1p(abs(row["score"])) for row in ROWS])
     centred = known - known.mean(0)
     weights = np.linalg.solve(
         centred.T @ centred + np.eye(known.shape[1]), centred.T @ (y - y.mean())
     )
-    expected = np.clip((new - known.mean(0)) @ weights + y.mean(), -1, 1)
+    expected = np.clip((new - known.mean(0)) @ weights + y.mean(), y.min(), y.max())
     assert said == pytest.approx(expected.tolist(), abs=1e-5)
+    signs = Comments(path, reward="score", scores="sign")
+    texts = ("So sweet.", "Fool, fool.")
+    assert {reward_of(signs, text, 0).rewards["system"] for text in texts} <= {-1.0, 1.0}
 
 
 def test_the_model_predicts_even_what_is_known(path):

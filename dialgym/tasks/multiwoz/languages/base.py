@@ -109,7 +109,7 @@ class MultiWOZNotation:
     def hear(
         self, text: str, said: Acts, heard: Acts, belief: MultiWOZBelief, rng: Generator
     ) -> str:
-        return text if heard == said else print_acts(heard)
+        return text if heard == said else self.say(heard, USER, rng)
 
 
 def goal_acts(goal: MultiWOZGoal) -> Acts:

@@ -3,25 +3,23 @@
 What people say in words of their own is looked through for what it mentions, see `keywords.py`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from itertools import groupby
 from typing import TypeVar
 
 import numpy as np
 
-from dialgym.language import AnyText, Constraint
 from dialgym.language.text import article
-from dialgym.tasks.base import USER
 from dialgym.tasks.multiwoz.data import World
-from dialgym.tasks.multiwoz.languages.base import ORDINARY, charset_of, longest_texts
+from dialgym.tasks.multiwoz.languages.base import MultiWOZNotation, longest_texts
 from dialgym.tasks.multiwoz.languages.frames import Frame, frames, own_frames, style_of
 from dialgym.tasks.multiwoz.languages.keywords import Keywords
 from dialgym.tasks.multiwoz.languages.phrases import ANNOUNCED, TOLD, WHOLE
 from dialgym.tasks.multiwoz.languages.sentences import Sentences
 from dialgym.tasks.multiwoz.notation import print_acts, read_acts
 from dialgym.tasks.multiwoz.ontology import BOOKABLE, SHORT_NAMES
-from dialgym.tasks.multiwoz.types import NONE, Acts, DialogueAct, MultiWOZBelief
+from dialgym.tasks.multiwoz.types import NONE, Acts, DialogueAct
 
 Generator = np.random.Generator
 T = TypeVar("T")
@@ -29,46 +27,22 @@ WIDER = 3
 """How much longer than their notation sentences may be."""
 
 
-class MultiWOZEnglish:
+class MultiWOZEnglish(MultiWOZNotation):
     """The sentences of a world.
 
     Args:
         world: its values.
     """
 
-    tokenizer = "char"
-    words: Mapping[str, Mapping[str, int]] | None = None
-    ordinary = ORDINARY
-    vocabulary: Sequence[str] = ()
-
     def __init__(self, world: World) -> None:
-        self.world = world
+        super().__init__(world)
         self._sentences = Sentences(world)
         self._read = lru_cache(maxsize=4096)(self._sentences.read)
-
-    @cached_property
-    def charset(self) -> str:
-        """The characters of everything that is said."""
-        return charset_of(self.world)
 
     @cached_property
     def longest(self) -> Mapping[str, int]:
         """Characters of the longest text of each party."""
         return {party: WIDER * length for party, length in longest_texts(self.world).items()}
-
-    def grammar(self, party: str) -> Constraint:
-        return AnyText()
-
-    def entries(self, text: str) -> tuple[int, ...] | None:
-        return None
-
-    def name_entries(self, numbers: Iterable[int]) -> str | None:
-        return None
-
-    def hear(
-        self, text: str, said: Acts, heard: Acts, belief: MultiWOZBelief, rng: Generator
-    ) -> str:
-        return text if heard == said else self.say(heard, USER, rng)
 
     def say(self, acts: Acts, party: str, rng: Generator) -> str:
         """Sentences that say the acts; their notation where there are no words for them."""

@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from dialgym.language import Grammar
+from dialgym.language.text import words_for
 from dialgym.tasks.base import SYSTEM, USER
 from dialgym.tasks.multiwoz.agenda import ANY, DONTCARE, NOT_BOOK
 from dialgym.tasks.multiwoz.data import World
@@ -76,7 +77,7 @@ class MultiWOZWords:
             if slot not in TIMES
         }
         every = [value for values in self._values.values() for value in values]
-        self._word = _words_of((DONTCARE, ANY, *every), self._fixed)
+        self._word = words_for((DONTCARE, ANY, *every), self._fixed)
         self._value = {word: value for value, word in self._word.items()}
         self.vocabulary: Sequence[str] = (*self._fixed, *self._word.values())
         self.charset = "".join(sorted({" ", *"".join(self.vocabulary)}))
@@ -226,18 +227,3 @@ class MultiWOZWords:
         for slot, value in known.items():
             yield short_word(domain, slot)
             yield from self._spell_value(value)
-
-
-def _words_of(values: Iterable[str], taken: Iterable[str]) -> dict[str, str]:
-    """A word of its own for each value; one that is taken already gets quotes."""
-    used = set(taken)
-    words: dict[str, str] = {}
-    for value in values:
-        if value in words:
-            continue
-        word = "_".join(value.split())
-        while not word or word in used:
-            word = f"'{word}'"
-        used.add(word)
-        words[value] = word
-    return words

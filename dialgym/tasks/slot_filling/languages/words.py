@@ -5,13 +5,14 @@ it is, in tenths: ``p8 inform food thai p1 request phone``. An act is a type and
 slot and a value, ``not`` between them where the value is ruled out; a value is one word.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
 
 from dialgym.language import Grammar
 from dialgym.language.acts import Act, Hypotheses, SlotValue
+from dialgym.language.text import joined, words_for
 from dialgym.tasks.base import SYSTEM, USER
 from dialgym.tasks.slot_filling.domain.database import MISSING
 from dialgym.tasks.slot_filling.domain.domain import Domain
@@ -67,7 +68,7 @@ class SlotFillingWords:
         slots = dict.fromkeys((TYPE, *ontology.informable, *ontology.requestable))
         self._slots = frozenset(slots)
         fixed = tuple(dict.fromkeys((*TYPES, NOT, *CONFIDENCES, *slots)))
-        self._word = _words_of(_values(domain), fixed)
+        self._word = words_for(_values(domain), fixed)
         self._value = {word: value for value, word in self._word.items()}
         self.vocabulary: Sequence[str] = (*fixed, *self._word.values())
         self._check_size()
@@ -148,7 +149,7 @@ class SlotFillingWords:
             if negated:
                 words.append(NOT)
             if value is not None:
-                words.append(self._word.get(value) or _joined(value))
+                words.append(self._word.get(value) or joined(value))
         return words
 
     def understand(self, text: str, party: str) -> Act | None:
@@ -203,22 +204,3 @@ def _values(domain: Domain) -> Iterator[str]:
     for row in domain.database.rows:
         yield from (value for slot, value in row.items() if slot in told)
     yield MISSING
-
-
-def _words_of(values: Iterable[str], taken: Iterable[str]) -> dict[str, str]:
-    """A word of its own for each value; one that is taken already gets quotes."""
-    used = set(taken)
-    words: dict[str, str] = {}
-    for value in values:
-        if value in words:
-            continue
-        word = _joined(value)
-        while not word or word in used:
-            word = f"'{word}'"
-        used.add(word)
-        words[value] = word
-    return words
-
-
-def _joined(value: str) -> str:
-    return "_".join(value.split())

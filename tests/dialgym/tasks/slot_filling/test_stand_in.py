@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import dialgym
-from dialgym.experiments import Result, benchmark, load_results
+from dialgym.experiments import benchmark, load_results
 from dialgym.experiments.curves import read_curve
 from dialgym.experiments.references import scores_name
 from dialgym.experiments.result import results_as_markdown
@@ -161,8 +161,6 @@ def test_the_mark_outlives_files_pictures_and_merging(tmp_path, monkeypatch, dat
     assert (tmp_path / "games.txt").read_text().startswith(f"{LABEL}, seed 0")
     (read,) = load_results(tmp_path / "results.json")
     assert read.label(ENV) == LABEL
-    old = {name: value for name, value in read.as_dict().items() if name != "stand_ins"}
-    assert Result.from_dict(old).stand_ins == {}
 
 
 def test_both_kinds_in_a_table_are_two_environments(data, monkeypatch):

@@ -104,7 +104,7 @@ def test_pools_by_name_settings_and_object():
     ("make", "message"),
     [
         (lambda: make_pool("scene"), "unknown pool 'scene'.*Did you mean 'scenes'"),
-        (lambda: make_pool(3), "unknown pool '3'.*a name, a mapping"),
+        (lambda: make_pool(3), "unknown pool 3.*a name, a mapping"),
         (lambda: make_pool({"name": "scenes", "size": 3}), "unknown setting 'size'"),
         (lambda: SceneBook(split="dev"), "split of SceneBook must be one of 'train'"),
         (lambda: SceneBook(2000, "test"), "from 2 to 1000; got 2000"),
