@@ -184,7 +184,7 @@ def _references(world: World) -> Mapping[tuple[str, str], Mapping[str, str]]:
 
 
 ASKED_FOR = {domain: REQUESTABLE[domain][:1] for domain in DOMAINS}
-"""What a user wants to be told who is not heard to ask for anything."""
+"""Requests of a user who is not heard to ask for anything."""
 
 
 def _said_goal(turns: Iterable[tuple[str, Acts]]) -> MultiWOZGoal:

@@ -18,7 +18,7 @@ from dialgym.tasks.visual_dialogue.types import ANSWERER, QUESTIONER, STOP
 from dialgym.tasks.visual_dialogue.visdial import CANNOT_TELL, VisDialPool
 
 ASKING = ("how many", "how", "what", "which", "where", "who", "why", "when")
-"""What questions begin with that cannot be answered by yes or no; the longer ones first."""
+"""Beginnings of questions that cannot be answered by yes or no; the longer ones first."""
 _COMMON = """
 a an the this that these those it its is are was were be there any some of in on at to and or can
 could you i see tell do does did have has picture photo image visible here
@@ -26,7 +26,7 @@ could you i see tell do does did have has picture photo image visible here
 STOP_WORDS = frozenset(_COMMON.split()).union(*map(str.split, ASKING))
 """Words that say little of what a question is about, or are compared as its kind."""
 ELSE = "what else do you see?"
-"""What is asked when there is no question left."""
+"""Question for when there is none left."""
 Vector = Mapping[str, float]
 
 
