@@ -47,6 +47,7 @@ if TYPE_CHECKING:  # a class that is not named here is Any to a type checker
     from agents.offline.cql import CQL
     from agents.offline.decision_transformer import DecisionTransformer, ReturnGPTPolicy
     from agents.offline.ilql import ILQL, SingleStepRL
+    from agents.offline.losses import ValueLosses
     from agents.offline.mle import MLE
     from agents.offline.psi import PsiLearning
     from agents.offline.utterance_ilql import UtteranceILQL
@@ -82,6 +83,7 @@ _HOMES = {
     "from_hub": "agents.publishing",
     "push_to_hub": "agents.publishing",
     "SelfPlay": "agents.online.self_play",
+    "DialogueStream": "agents.buffers.stream",
     "load": "agents.storage.models",
     "load_speaker": "agents.chat.speaker",
     "save": "agents.storage.models",

@@ -182,10 +182,14 @@ PARTS = {
     "Estimation": "agents.acts.gdpl:Estimation",
     "Execution": "agents.models.build:Execution",
     "KLControl": "agents.online.reference:KLControl",
+    "ValueLosses": "agents.offline.losses:ValueLosses",
     "EpisodeRolloutBuffer": "agents.buffers.episodes:EpisodeRolloutBuffer",
     "MaskableEpisodeRolloutBuffer": "agents.buffers.episodes:MaskableEpisodeRolloutBuffer",
 }
 """Other classes of our own that the hyperparameters of a saved model may name."""
+
+HEAD_KEYS = ("value_head", "q_head")
+"""Arguments of policies that name the class of a head."""
 
 _registered: dict[str, Algorithm] = {}
 _classes: dict[str, Any] = {}  # those that were given as objects, by `module:Class`

@@ -10,7 +10,8 @@ import torch
 from gymnasium.spaces import MultiBinary
 
 from agents.buffers.sequences import Sequences
-from agents.buffers.stored import check_environment, loaded, sequences_of
+from agents.buffers.stored import sequences_of
+from agents.buffers.stored_tokens import check_environment, loaded
 from dialgym.datasets import ActData, Dataset
 from dialgym.datasets.schema import acts_name
 

@@ -20,6 +20,7 @@ from agents.registry import load_name
 
 SIZES = ("preset", "n_layer", "n_head", "n_embd", "init_std")
 DEFAULT_PRESET = "nano"
+EXAMPLE = "agents.models.heads.MLPHead"
 
 
 @dataclass(frozen=True)
@@ -109,35 +110,52 @@ def build_networks(space: Any, config: Mapping[str, Any]) -> Networks:
     if execution.compile:
         for network in filter(None, (backbone, value_backbone)):
             network.compile(dynamic=True)  # sequences are of many lengths
-    return Networks(backbone, value_backbone, policy_head, _value_head(backbone.width, config))
+    value_head = made_head("value_head", config["value_head"], ValueHead, backbone.width)
+    return Networks(backbone, value_backbone, policy_head, value_head)
 
 
-def _value_head(width: int, config: Mapping[str, Any]) -> nn.Module:
-    """Our linear one, or the class that was asked for; it must give one value a hidden state."""
-    given, settings = config["value_head"], {}
+def made_head(
+    what: str, given: Any, default: type[nn.Module], width: int, *outputs: int
+) -> nn.Module:
+    """A head by the argument `what` of a policy: the default, or the class that was asked for.
+
+    Args:
+        what: the name of the argument.
+        given: a class, its name, or a mapping with it as `class` and arguments; None for none.
+        default: of ours.
+        width: d of the hidden states.
+        outputs: how many numbers it gives for a hidden state; none for one, of which a class is
+            not told.
+
+    Raises:
+        ValueError: the class makes no such head.
+    """
+    settings = {}
     if isinstance(given, Mapping):
         settings = {key: value for key, value in given.items() if key != "class"}
         given = given.get("class")
     if given is None:
-        return ValueHead(width, **settings)
-    example = "agents.models.heads.MLPHead"
-    make = load_name("value_head", given, example) if isinstance(given, str) else given
+        return default(width, *outputs, **settings)
+    make = load_name(what, given, EXAMPLE) if isinstance(given, str) else given
     try:
-        head = make(width, **settings)
+        head = make(width, *outputs, **settings)
         with torch.no_grad():
             shape = tuple(head(torch.zeros(2, 3, width)).shape)
     except (TypeError, RuntimeError, AttributeError) as error:
-        raise _bad_value_head(given, f"{type(error).__name__}: {error}") from error
-    if not isinstance(head, nn.Module) or shape != (2, 3, 1):
-        raise _bad_value_head(given, f"{type(head).__name__} with values of shape {shape}")
+        raise _bad_head(what, given, outputs, f"{type(error).__name__}: {error}") from error
+    if not isinstance(head, nn.Module) or shape != (2, 3, *(outputs or (1,))):
+        got = f"{type(head).__name__} with values of shape {shape}"
+        raise _bad_head(what, given, outputs, got)
     return head
 
 
-def _bad_value_head(given: Any, got: str) -> ValueError:
+def _bad_head(what: str, given: Any, outputs: tuple[int, ...], got: str) -> ValueError:
+    made = "the width of hidden states" + (" and the number of actions" if outputs else "")
+    count = outputs[0] if outputs else 1
     return ValueError(
-        f"value_head {given!r}: expected a torch.nn.Module, made with the width of hidden states "
-        f"and the other keys of value_head, that takes hidden states (..., d) to values (..., 1); "
-        f"got {got}"
+        f"{what} {given!r}: expected a torch.nn.Module, made with {made} "
+        f"and the other keys of {what}, that takes hidden states (..., d) to values (..., {count});"
+        f" got {got}"
     )
 
 

@@ -176,6 +176,42 @@ class MLPHead(nn.Module):
             return self.outer(self.inner(hidden.float()).relu())
 
 
+class ResidualHead(nn.Module):
+    """A feed-forward block of a transformer, then a linear map: deeper than `MLPHead`.
+
+    Hidden states (..., d) to float32 outputs (..., k), LN(x + W2 gelu(W1 LN(x))) through a map that
+    starts at zero.
+
+    Args:
+        width: d.
+        outputs: k.
+        hidden: units of the block; None is 4 d.
+        dropout: of what the block adds, while training.
+    """
+
+    def __init__(
+        self, width: int, outputs: int = 1, hidden: int | None = None, dropout: float = 0.0
+    ) -> None:
+        super().__init__()
+        inner = hidden or 4 * width
+        self.block = nn.Sequential(
+            nn.LayerNorm(width),
+            nn.Linear(width, inner),
+            nn.GELU(),
+            nn.Linear(inner, width),
+            nn.Dropout(dropout),
+        )
+        self.norm = nn.LayerNorm(width)
+        self.outer = nn.Linear(width, outputs)
+        nn.init.zeros_(self.outer.weight)
+        nn.init.zeros_(self.outer.bias)
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        with exactly(hidden):
+            hidden = hidden.float()
+            return self.outer(self.norm(hidden + self.block(hidden)))
+
+
 def token_log_probs(head: PolicyHead, hidden: Tensor, allowed: Tensor | None) -> Tensor:
     """Log-probabilities (N, V) of every token, from hidden states (N, d) and masks (N, V)."""
     logits = head(hidden)

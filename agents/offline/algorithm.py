@@ -25,14 +25,10 @@ from torch import Tensor
 
 from agents.argument_checks import COUNT, require
 from agents.buffers.sequences import Part, Sequences
-from agents.buffers.stored import (
-    DecisionBatch,
-    Sampler,
-    decisions_of,
-    token_data,
-    with_token_reward,
-)
+from agents.buffers.stored import DecisionBatch, Sampler, decisions_of
 from agents.buffers.stored_acts import StoredActs, act_decisions_of, stored_acts
+from agents.buffers.stored_tokens import token_data, with_token_reward
+from agents.buffers.stream import DialogueStream, StreamedData
 from agents.distributed.processes import Processes
 from agents.learner import LearnerOptions, RunOptions, UpdatedLearner
 from agents.policies.belief import BeliefPolicy
@@ -65,7 +61,7 @@ class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
         policy: `agents.GPTPolicy`, or its name; on act views `agents.BeliefPolicy`, or "MlpPolicy".
         env: any env or VecEnv of token windows, or of beliefs and acts.
         dataset: `dialgym.datasets.Dataset`, `TokenData`, on act views `ActData` (with the returns
-            that it has), or a path; None only to load and play.
+            that it has), a path, or an `agents.DialogueStream`; None only to load and play.
         learning_rate: a number or a schedule.
         batch_size: dialogues of a gradient step, over all processes.
         gamma: discount from one token, or act, of the learner to the next.
@@ -144,10 +140,11 @@ class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
             self.observation_space, self.action_space, self.lr_schedule, **self.policy_kwargs
         ).to(self.device)
         self._make_updater()
-        self.data: Any = None  # `TokenData`, or `StoredActs`
+        self.data: Any = None  # `TokenData`, `StoredActs` or `StreamedData`
         if self.dataset is not None:
             self.data = self.stored(self.dataset)
-            self.sampler = Sampler(len(self.data), self.batch_size, self.seed or 0)
+            endless = isinstance(self.data, StreamedData)
+            self.sampler = Sampler(len(self.data), self.batch_size, self.seed or 0, endless)
 
     @property
     def _plays_acts(self) -> bool:
@@ -158,12 +155,14 @@ class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
         """On act views; the masks of tokens are those of the policy."""
         return self._plays_acts and super()._env_has_masks
 
-    def stored(self, dataset: Any) -> TokenData | StoredActs:
+    def stored(self, dataset: Any) -> TokenData | StoredActs | StreamedData:
         """The dialogues of a dataset, as the env writes them and with the rewards to learn from.
 
         Raises:
             ValueError: they do not belong to the env, or what is asked for is for tokens alone.
         """
+        if isinstance(dataset, DialogueStream):
+            return StreamedData(dataset, self.stored)
         place = trained_in(self)
         if not self._plays_acts:
             if self.policy.features is not None:
@@ -261,7 +260,7 @@ class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
         return metrics
 
     @torch.no_grad()
-    def mean_losses(self, data: TokenData | StoredActs) -> dict[str, float]:
+    def mean_losses(self, data: Any) -> dict[str, float]:
         """Means of the loss and its metrics over `data`, as `stored` gives it; no step is taken."""
         sequences = self.read(data.batch(np.arange(len(data)), self.gamma, trim=True))
         count = int(sequences.columns[self.averaged_over].sum())

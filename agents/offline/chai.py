@@ -13,7 +13,8 @@ from agents.buffers.stored import UtteranceBatch, scattered
 from agents.decoding.generation import Prompts, Utterances, room_of, sample_utterances
 from agents.models.prefixes import lengths_of
 from agents.offline.algorithm import Losses
-from agents.offline.ilql import ValueOptions, bellman_target, next_values
+from agents.offline.ilql import ValueOptions
+from agents.offline.losses import bellman_target, next_values
 from agents.offline.utterance_ilql import UtteranceAlgorithm
 from agents.policies.utterance import UtteranceGPTPolicy
 

@@ -9,15 +9,16 @@ from stable_baselines3.common.policies import BasePolicy
 from torch import Tensor
 
 from agents.buffers.stored import DecisionBatch
-from agents.offline.ilql import ILQL, Estimates, QOptions, bellman_target, next_values
+from agents.offline.ilql import ILQL, Estimates, QOptions
+from agents.offline.losses import bellman_target, next_values
 
 
 class CQL(ILQL):
     """Q-learning over all tokens or acts, whose Q of unsaid ones are pressed down.
 
     Q regresses to r + gamma max_a min target Q(s', a), over what may be said there; the
-    conservative regulariser (`agents.offline.ilql.conservative_loss`) keeps that maximum near what
-    was said. V is the mean of Q, for speaking by advantages.
+    conservative regulariser (`agents.offline.losses.conservative_loss`) keeps that maximum near
+    what was said. V is the mean of Q, for speaking by advantages.
 
     Args:
         cql_weight: of the regulariser.

@@ -13,6 +13,7 @@ from stable_baselines3.common.type_aliases import Schedule
 from torch import Tensor
 
 from agents.buffers.stored import DecisionBatch
+from agents.buffers.stream import known_dialogues
 from agents.models.build import make_optimizer
 from agents.models.observations import FeatureEmbedding
 from agents.models.return_embedding import ReturnEmbedding, add_to_embeddings
@@ -78,7 +79,8 @@ class DecisionTransformer(BC):
     Args:
         policy: `ReturnGPTPolicy`, or "GPTPolicy", which names it here.
         env, dataset: as of `OfflineAlgorithm`.
-        target_return: what to earn at play; None is the greatest return in the dataset.
+        target_return: what to earn at play; None is the greatest return in the dataset, of a stream
+            in its first block.
             `model.policy.target_return` changes it later.
         kwargs: further arguments of `OfflineAlgorithm`.
 
@@ -106,7 +108,7 @@ class DecisionTransformer(BC):
         super()._setup_model()
         target = self.target_return
         if self.data is not None:
-            returns = torch.from_numpy(total_returns(self.data))
+            returns = torch.from_numpy(total_returns(known_dialogues(self.data)))
             self.policy.return_embedding.standardise(returns)
             target = float(returns.max()) if target is None else target
         self.policy.target_return = target or 0.0

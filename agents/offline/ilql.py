@@ -6,7 +6,7 @@ shares: target networks that follow slowly, and decoding by advantages.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any, ClassVar, NamedTuple, Unpack
 
@@ -16,19 +16,35 @@ import torch.nn.functional as F
 from stable_baselines3.common.policies import BasePolicy
 from torch import Tensor
 
-from agents.buffers.stored import DecisionBatch
+from agents.buffers.sequences import Sequences
+from agents.buffers.stored import DecisionBatch, heard_places, to_the_ends
 from agents.models.heads import chosen
-from agents.models.masking import FORBIDDEN
-from agents.offline.algorithm import Losses, OfflineAlgorithm, OfflineOptions
+from agents.offline.algorithm import DialogueSample, Losses, OfflineAlgorithm, OfflineOptions
+from agents.offline.losses import (
+    ValueLosses,
+    bellman_target,
+    conservative_loss,
+    expectile_loss,
+    margin_loss,
+    next_values,
+)
 from agents.policies.belief import ValueBeliefPolicy
 from agents.policies.value import ValueGPTPolicy
-from dialgym.errors import one_of
+from dialgym.datasets import TokenBatch
+from dialgym.errors import one_of, settings_as
 
 
 class ValueOptions(OfflineOptions, total=False):
     """Arguments that all algorithms with values have in common."""
 
     tau: float
+    target_update_interval: int
+
+
+class TokenValueOptions(ValueOptions, total=False):
+    """Arguments of the algorithms with values of single tokens or acts."""
+
+    losses: ValueLosses | Mapping[str, Any] | None
 
 
 class ValueAlgorithm(OfflineAlgorithm):
@@ -37,7 +53,10 @@ class ValueAlgorithm(OfflineAlgorithm):
     Args:
         policy: the algorithm's own kind, or "GPTPolicy", on act views "MlpPolicy", which name it.
         env, dataset: as of `OfflineAlgorithm`.
-        tau: of the target networks' Polyak average, each step: target <- (1 - tau) target + tau q.
+        tau: of the target networks' Polyak average, target <- (1 - tau) target + tau q; 1 copies
+            them.
+        target_update_interval: gradient steps from one such update to the next.
+        losses: of single tokens or acts, settings of `ValueLosses`.
         kwargs: further arguments of `OfflineAlgorithm`.
 
     Raises:
@@ -60,9 +79,15 @@ class ValueAlgorithm(OfflineAlgorithm):
         env: Any,
         dataset: Any = None,
         tau: float = 0.005,
+        target_update_interval: int = 1,
+        losses: ValueLosses | Mapping[str, Any] | None = None,
         **kwargs: Unpack[OfflineOptions],
     ) -> None:
-        self.tau = self._share("tau", tau)
+        self.tau = tau
+        if not 0 < tau <= 1:
+            raise ValueError(f"{type(self).__name__}: tau must be above 0 and at most 1, got {tau}")
+        self.target_update_interval = target_update_interval
+        self.losses = settings_as(ValueLosses, "losses", losses)
         super().__init__(policy, env, dataset, **kwargs)
 
     def _share(self, name: str, number: float) -> float:
@@ -90,7 +115,8 @@ class ValueAlgorithm(OfflineAlgorithm):
     def gradient_step(self, rows: np.ndarray) -> dict[str, float]:
         """As of `OfflineAlgorithm`; the target networks follow."""
         metrics = super().gradient_step(rows)
-        self.policy.update_targets(self.tau)
+        if self._n_updates % self.target_update_interval == 0:
+            self.policy.update_targets(self.tau)
         return metrics
 
 
@@ -103,7 +129,7 @@ class Estimates(NamedTuple):
     target_q: Tensor  # (n, A) float32, min target Q, without gradient
 
 
-class QOptions(ValueOptions, total=False):
+class QOptions(TokenValueOptions, total=False):
     """Arguments of `ILQL` that its kin shares."""
 
     q_weight: float
@@ -157,7 +183,7 @@ class ILQL(ValueAlgorithm):
         policy_weight: float = 1.0,
         awac_beta: float = 0.0,
         awac_clip: float = 100.0,
-        **kwargs: Unpack[ValueOptions],
+        **kwargs: Unpack[TokenValueOptions],
     ) -> None:
         self.expectile = self._share("expectile", expectile)
         self.q_weight, self.v_weight = q_weight, v_weight
@@ -166,24 +192,56 @@ class ILQL(ValueAlgorithm):
         self.awac_beta, self.awac_clip = awac_beta, awac_clip
         super().__init__(policy, env, dataset, **kwargs)
 
+    def _setup_model(self) -> None:
+        super()._setup_model()
+        self.losses.check(self.algorithm, self.awac_beta, not self._plays_acts)
+
+    def read(self, dialogues: DialogueSample) -> Sequences:
+        """As of `OfflineAlgorithm`, to the dialogues' ends where the other party is cloned too."""
+        sequences = super().read(dialogues)
+        if self.losses.transition_weight and isinstance(dialogues, TokenBatch):
+            return to_the_ends(sequences, dialogues)
+        return sequences
+
     def loss(self, batch: DecisionBatch) -> Losses:
+        heard = heard_places(batch) if self.losses.transition_weight else batch.at[:0]
         hidden, value_hidden, target_hidden = self.policy.hidden_states(
-            batch.observations, batch.at
+            batch.observations, torch.cat([batch.at, heard])
         )
+        count, of = len(batch.at), self.losses.for_head
+        hidden = of("policy", hidden)
+        value_hidden, target_hidden = value_hidden[:count], target_hidden[:count]
         estimates = Estimates(
-            log_prob=chosen(self.policy.log_probs(hidden, batch.allowed), batch.actions),
-            q=self.policy.q_values(value_hidden),
-            v=self.policy.state_values(value_hidden),
+            log_prob=chosen(self.policy.log_probs(hidden[:count], batch.allowed), batch.actions),
+            q=self.policy.q_values(of("q", value_hidden)),
+            v=self.policy.state_values(of("v", value_hidden)),
             target_q=self.policy.target_q(target_hidden),
         )
-        return self.loss_of_estimates(batch, estimates)
+        loss, metrics = self.loss_of_estimates(batch, estimates)
+        if self.losses.transition_weight:
+            heard_loss = self._heard_loss(batch, heard, hidden[count:])
+            metrics["transition_loss"] = heard_loss
+            loss = loss + self.policy_weight * self.losses.transition_weight * heard_loss
+        return loss, metrics
+
+    def _heard_loss(self, batch: DecisionBatch, heard: Tensor, hidden: Tensor) -> Tensor:
+        """Sums (n,) of -log pi(token | s) over the other party's tokens.
+
+        That of each dialogue stands at its first decision.
+        """
+        tokens, width = batch.observations.flatten(), batch.observations.shape[1]
+        log_prob = chosen(self.policy.log_probs(hidden, None), tokens[heard + 1])
+        sums = -log_prob.new_zeros(len(batch.observations)).index_add(0, heard // width, log_prob)
+        rows = batch.at // width
+        begins = F.pad(rows[1:] != rows[:-1], (1, 0), value=True)
+        return torch.where(begins, sums[rows], 0.0)
 
     def loss_of_estimates(self, batch: DecisionBatch, estimates: Estimates) -> Losses:
-        """The loss, from what the networks say: a weighted sum of four.
+        """The loss, from what the networks say: a weighted sum of four, or five.
 
         Q: (y - Q_i(s, a))^2, i = 1, 2, for y of `q_targets`; V: the expectile loss of min target
-        Q(s, a) - V(s) (Kostrikov et al. 2021, equations 5 and 6); the conservative regulariser; and
-        cloning, -log pi(a | s).
+        Q(s, a) - V(s) (Kostrikov et al. 2021, equations 5 and 6); the conservative regulariser;
+        cloning, -log pi(a | s); and with a `dm_weight` the margin loss.
         """
         log_prob, q, v, target_q = estimates
         q_said = q[:, torch.arange(len(v), device=v.device), batch.actions]  # (2, n)
@@ -198,6 +256,9 @@ class ILQL(ValueAlgorithm):
             "cql_loss": cql_loss.sum(0),
             "policy_loss": -log_prob * self._awac_weights(target_said - v),
         }
+        if self.losses.dm_weight:
+            dm_loss = margin_loss(q, batch.actions, batch.allowed, self.losses.dm_margin)
+            losses["dm_loss"] = dm_loss.sum(0)
         losses = {name: values * batch.is_action for name, values in losses.items()}
         loss = (
             self.q_weight * losses["q_loss"]
@@ -205,6 +266,8 @@ class ILQL(ValueAlgorithm):
             + self.cql_weight * losses["cql_loss"]
             + self.policy_weight * losses["policy_loss"]
         )
+        if self.losses.dm_weight:
+            loss = loss + self.losses.dm_weight * losses["dm_loss"]
         return loss, {**losses, "q": q_said.mean(0) * batch.is_action, "v": v * batch.is_action}
 
     def q_targets(self, batch: DecisionBatch, estimates: Estimates) -> Tensor:
@@ -223,7 +286,7 @@ class ILQL(ValueAlgorithm):
     def _awac_weights(self, advantages: Tensor) -> Tensor | float:
         if not self.awac_beta:
             return 1.0
-        return (self.awac_beta * advantages.detach()).exp().clamp(max=self.awac_clip)
+        return self.losses.policy_weights(advantages, self.awac_beta, self.awac_clip)
 
 
 class SingleStepRL(ILQL):
@@ -258,37 +321,3 @@ class SingleStepRL(ILQL):
 
     def v_targets(self, batch: DecisionBatch, target_said: Tensor) -> Tensor:
         return batch.returns if self.returns == "monte-carlo" else target_said
-
-
-# Losses of single decisions, (n,) each
-
-
-def expectile_loss(difference: Tensor, expectile: float) -> Tensor:
-    """|tau - 1(u < 0)| u^2 of u = target - prediction (Kostrikov et al. 2021, equation 5)."""
-    weight = torch.where(difference < 0, 1 - expectile, expectile)
-    return weight * difference.square()
-
-
-def bellman_target(rewards: Tensor, values: Tensor, not_done: Tensor, gamma: float) -> Tensor:
-    """r + gamma V(s'), and r alone where the dialogue ended by its rules; `values` are V(s')."""
-    return rewards + gamma * torch.where(not_done, values, 0.0)
-
-
-def next_values(values: Tensor) -> Tensor:
-    """Of values (n,) at states in order, that of the next state; the last has none and gets 0."""
-    return F.pad(values[1:], (0, 1))
-
-
-def conservative_loss(
-    q: Tensor, actions: Tensor, allowed: Tensor | None = None, temperature: float = 1.0
-) -> Tensor:
-    """Cross-entropies (k, n) of what was said under softmax(Q / temperature), Q being (k, n, A).
-
-    Up to that factor CQL's regulariser, logsumexp Q - Q(a) (Kumar et al. 2020, equation 4). The sum
-    is over actions that are `allowed` (n, A): the others are none. Where what was said is none
-    either (a state that a limit cut off), the result means nothing.
-    """
-    if allowed is not None:
-        q = q.masked_fill(~allowed, FORBIDDEN)
-    log_probs = (q / temperature).log_softmax(-1)
-    return -log_probs.gather(-1, actions.expand(len(q), -1)[..., None])[..., 0]

@@ -10,7 +10,8 @@ from stable_baselines3.common.policies import BasePolicy
 from torch import Tensor
 
 from agents.buffers.stored import DecisionBatch
-from agents.offline.ilql import ILQL, Estimates, QOptions, bellman_target, next_values
+from agents.offline.ilql import ILQL, Estimates, QOptions
+from agents.offline.losses import bellman_target, next_values
 
 
 class PsiLearning(ILQL):

@@ -14,7 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from agents.buffers.stored import DecisionBatch, token_data
+from agents.buffers.stored import DecisionBatch
+from agents.buffers.stored_tokens import token_data
 from agents.models.masking import FORBIDDEN
 from agents.offline.algorithm import OfflineAlgorithm
 from agents.policies.value import ValueGPTPolicy

@@ -13,13 +13,8 @@ from agents.buffers.sequences import Part, Sequences
 from agents.buffers.stored import UtteranceBatch, scattered, utterances_of
 from agents.models.heads import chosen
 from agents.offline.algorithm import DialogueSample, Losses
-from agents.offline.ilql import (
-    ValueAlgorithm,
-    ValueOptions,
-    bellman_target,
-    expectile_loss,
-    next_values,
-)
+from agents.offline.ilql import ValueAlgorithm, ValueOptions
+from agents.offline.losses import bellman_target, expectile_loss, next_values
 from agents.policies.utterance import UtteranceGPTPolicy
 
 

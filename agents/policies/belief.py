@@ -6,6 +6,7 @@ in stored dialogues, log-probabilities, Q, V and target networks.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import asdict
 from typing import Any, ClassVar
@@ -22,7 +23,7 @@ from agents.models.bernoulli import MaskedBernoulli, logit
 from agents.models.build import make_optimizer
 from agents.models.masking import FORBIDDEN, fitting
 from agents.policies.gpt import MASK_TYPES
-from agents.policies.value import Decoding, QHeads, follow, made_decoding
+from agents.policies.value import Decoding, QHeads, ValueBounds, follow, made_decoding
 
 
 class BeliefPolicy(MaskableActorCriticPolicy):
@@ -150,6 +151,7 @@ class ValueBeliefPolicy(BeliefPolicy):
 
     Args:
         decoding: arguments of `Decoding`.
+        q_head, value_min, value_max: as of `ValueGPTPolicy`.
         args, kwargs: as of `BeliefPolicy`.
 
     Raises:
@@ -158,8 +160,17 @@ class ValueBeliefPolicy(BeliefPolicy):
 
     decoding_class: ClassVar[type[Decoding]] = Decoding
 
-    def __init__(self, *args: Any, decoding: dict[str, Any] | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        decoding: dict[str, Any] | None = None,
+        q_head: str | type[nn.Module] | Mapping[str, Any] | None = None,
+        value_min: float | None = None,
+        value_max: float | None = None,
+        **kwargs: Any,
+    ) -> None:
         self.decoding = made_decoding(self.decoding_class, decoding)
+        self.q_head, self.value_bounds = q_head, ValueBounds(value_min, value_max)
         super().__init__(*args, **kwargs)
 
     def _check_actions(self, space: spaces.Space) -> None:
@@ -172,7 +183,8 @@ class ValueBeliefPolicy(BeliefPolicy):
     def _build(self, lr_schedule: Schedule) -> None:
         super()._build(lr_schedule)
         extractor = self.mlp_extractor
-        self.q_heads = QHeads(extractor.latent_dim_vf, int(self.action_space.n))  # type: ignore[attr-defined]
+        outputs = int(self.action_space.n)  # type: ignore[attr-defined]
+        self.q_heads = QHeads(extractor.latent_dim_vf, outputs, self.q_head)
         self.target_q_heads = deepcopy(self.q_heads).requires_grad_(False)
         self.target_trunk = deepcopy(extractor.value_net).requires_grad_(False)
         nn.init.zeros_(self.value_net.weight)
@@ -203,9 +215,9 @@ class ValueBeliefPolicy(BeliefPolicy):
 
     @torch.no_grad()
     def target_q(self, hidden: Tensor) -> Tensor:
-        """(n, A): the lesser of both target Qs of every act."""
+        """(n, A): the lesser of both target Qs of every act, within the bounds."""
         q: Tensor = self.target_q_heads(hidden)
-        return q.amin(0)
+        return self.value_bounds.clip(q.amin(0))
 
     @torch.no_grad()
     def update_targets(self, tau: float) -> None:
@@ -226,13 +238,14 @@ class ValueBeliefPolicy(BeliefPolicy):
             allowed = torch.as_tensor(action_masks, device=hidden.device).bool()
         logits = self._logits(hidden, allowed)
         if self.decoding.beta:
-            q = self.q_values(value_hidden).amin(0)
+            q = self.value_bounds.clip(self.q_values(value_hidden).amin(0))
             advantages = self.decoding.clip(q - self.state_values(value_hidden)[:, None])
         spoken = self.decoding.logits(logits, advantages)
         return self.action_dist.proba_distribution(action_logits=spoken)
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
-        return {**super()._get_constructor_parameters(), "decoding": asdict(self.decoding)}
+        own = {"decoding": asdict(self.decoding), "q_head": self.q_head}
+        return {**super()._get_constructor_parameters(), **own, **asdict(self.value_bounds)}
 
 
 def _is_belief(space: spaces.Space) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 import torch
@@ -12,11 +13,11 @@ from stable_baselines3.common.type_aliases import Schedule
 from torch import Tensor, nn
 
 from agents.decoding.sampling import cut_off
-from agents.models.build import make_optimizer
+from agents.models.build import made_head, make_optimizer
 from agents.models.heads import MLPHead, token_log_probs
 from agents.models.masking import FORBIDDEN
 from agents.policies.gpt import MASK_TYPES, GPTPolicy
-from dialgym.errors import with_settings
+from dialgym.errors import finite_number, one_of, with_settings
 
 
 @dataclass
@@ -34,6 +35,8 @@ class Decoding:
         top_p: only the likeliest tokens that together have at least that probability.
         policy_top_k, policy_top_p: the same of the cloned policy alone, before advantages count:
             what it would hardly say is not said, whatever Q thinks of it.
+        weights: "exp" adds beta A; "sign" adds log beta where A > 0 and log(1 - beta) elsewhere,
+            for a beta below 1.
 
     Raises:
         ValueError: a number that cannot be.
@@ -47,10 +50,17 @@ class Decoding:
     top_p: float | None = None
     policy_top_k: int | None = None
     policy_top_p: float | None = None
+    weights: str = "exp"
 
     def __post_init__(self) -> None:
         if not self.temperature > 0:
             raise ValueError(f"decoding: temperature must be above 0, got {self.temperature}")
+        one_of("weights", self.weights, ("exp", "sign"), "decoding")
+        if self.weights == "sign" and not 0 <= self.beta < 1:
+            raise ValueError(
+                "decoding: beta must be from 0 to 1, 1 left out, with weights 'sign', got "
+                f"{self.beta}"
+            )
         for name in ("top_k", "policy_top_k"):
             k = getattr(self, name)
             if k is not None and k < 1:
@@ -78,9 +88,15 @@ class Decoding:
         cut = cut_off(warm, self.policy_top_k, self.policy_top_p)
         logits = self.policy_weight * policy.log_softmax(-1) / self.temperature
         if advantages is not None:
-            logits = logits + self.beta * advantages
+            logits = logits + self._preferences(advantages)
         logits = logits.masked_fill(cut <= FORBIDDEN / 2, FORBIDDEN)
         return cut_off(logits, self.top_k, self.top_p)
+
+    def _preferences(self, advantages: Tensor) -> Tensor:
+        """Of advantages of any shape, what they add to the logits."""
+        if self.weights == "exp":
+            return self.beta * advantages
+        return torch.where(advantages > 0, self.beta, 1 - self.beta).log()
 
 
 class QHeads(nn.ModuleList):
@@ -89,14 +105,43 @@ class QHeads(nn.ModuleList):
     Args:
         width: d of the hidden states.
         outputs: A, Q values of one hidden state.
+        kind: class of each, or its name, or a mapping, as of `made_head`; None for `MLPHead`.
     """
 
-    def __init__(self, width: int, outputs: int) -> None:
-        super().__init__(MLPHead(width, outputs) for _ in range(2))
+    def __init__(self, width: int, outputs: int, kind: Any = None) -> None:
+        super().__init__(made_head("q_head", kind, MLPHead, width, outputs) for _ in range(2))
 
     def forward(self, hidden: Tensor) -> Tensor:
         """(2, ..., A) float32: Q from both heads, of hidden states (..., d)."""
         return torch.stack([head(hidden) for head in self])
+
+
+@dataclass(frozen=True)
+class ValueBounds:
+    """Bounds of the target Q, by which values are learned and spoken; None for none.
+
+    Raises:
+        ValueError: a bound that is no finite number, or a lower one that is not below the upper.
+    """
+
+    value_min: float | None = None
+    value_max: float | None = None
+
+    def __post_init__(self) -> None:
+        given = {name: value for name, value in vars(self).items() if value is not None}
+        for name, value in given.items():
+            finite_number(name, value)
+        if len(given) == 2 and given["value_min"] >= given["value_max"]:
+            raise ValueError(
+                f"value_min: expected a number below value_max, {self.value_max:g}, got "
+                f"{self.value_min:g}"
+            )
+
+    def clip(self, q: Tensor) -> Tensor:
+        """Q of any shape, within the bounds."""
+        if self.value_min is None and self.value_max is None:
+            return q
+        return q.clamp(self.value_min, self.value_max)
 
 
 def made_decoding(kind: type[Decoding], settings: dict[str, Any] | None) -> Decoding:
@@ -124,13 +169,27 @@ class ValueGPTPolicy(GPTPolicy):
 
     Args:
         decoding: arguments of `Decoding`.
+        q_head: class of the Q heads, or its name, in place of `MLPHead`: made with the width d of
+            hidden states and the number of Q values, it takes states (..., d) to these. A mapping
+            names it as `class` and gives it further arguments: `{"class":
+            "agents.models.heads.ResidualHead", "hidden": 256}`.
+        value_min, value_max: bounds of the target Q, wherever it is read; None for none.
         args, kwargs: as of `GPTPolicy`.
     """
 
     decoding_class: ClassVar[type[Decoding]] = Decoding
 
-    def __init__(self, *args: Any, decoding: dict[str, Any] | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        decoding: dict[str, Any] | None = None,
+        q_head: str | type[nn.Module] | Mapping[str, Any] | None = None,
+        value_min: float | None = None,
+        value_max: float | None = None,
+        **kwargs: Any,
+    ) -> None:
         self.decoding = made_decoding(self.decoding_class, decoding)
+        self.q_head, self.value_bounds = q_head, ValueBounds(value_min, value_max)
         super().__init__(*args, **kwargs)
 
     def _build(self, lr_schedule: Schedule) -> None:
@@ -138,7 +197,7 @@ class ValueGPTPolicy(GPTPolicy):
         width = self.backbone.width
         if self.config["value_head"] is None:
             self.value_head = MLPHead(width, 1)
-        self.q_heads = QHeads(width, self.q_outputs)
+        self.q_heads = QHeads(width, self.q_outputs, self.q_head)
         self.target_q_heads = deepcopy(self.q_heads).requires_grad_(False)
         self.target_backbone = None
         if self.value_backbone is not None:
@@ -176,8 +235,8 @@ class ValueGPTPolicy(GPTPolicy):
 
     @torch.no_grad()
     def target_q(self, hidden: Tensor) -> Tensor:
-        """(n, V): the lesser of both target Qs of every token."""
-        return self.target_q_heads(hidden).amin(0)
+        """(n, V): the lesser of both target Qs of every token, within the bounds."""
+        return self.value_bounds.clip(self.target_q_heads(hidden).amin(0))
 
     @torch.no_grad()
     def update_targets(self, tau: float) -> None:
@@ -210,4 +269,8 @@ class ValueGPTPolicy(GPTPolicy):
         """
         if self.target_backbone is None:
             return self.target_q(hidden)
-        return self.q_values(hidden).amin(0)
+        return self.value_bounds.clip(self.q_values(hidden).amin(0))
+
+    def _get_constructor_parameters(self) -> dict[str, Any]:
+        own = {"decoding": asdict(self.decoding), "q_head": self.q_head}
+        return {**super()._get_constructor_parameters(), **own, **asdict(self.value_bounds)}

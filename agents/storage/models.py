@@ -18,7 +18,7 @@ from stable_baselines3.common.save_util import recursive_getattr, recursive_seta
 from stable_baselines3.common.type_aliases import GymEnv
 from stable_baselines3.common.utils import check_for_correct_spaces
 
-from agents.registry import POLICIES, find, home_of, load_class, name_of, named, names
+from agents.registry import HEAD_KEYS, POLICIES, find, home_of, load_class, name_of, named, names
 from agents.storage.archive import Archive, ForeignFile, write_archive
 from agents.storage.locate import (
     beside,
@@ -356,14 +356,15 @@ def _resolve_names(cls: Any, attributes: dict[str, Any], unpacker: Unpacker) -> 
 
 
 def _heads_resolved(value: Any, unpacker: Unpacker) -> Any:
-    """`value` with a class in place of each `value_head` by name, which a policy would import."""
+    """`value` with a class in place of each head by name, which a policy would import."""
     if isinstance(value, dict):
-        head = value.get("value_head")
         parts = {name: _heads_resolved(part, unpacker) for name, part in value.items()}
-        if isinstance(head, str):
-            parts["value_head"] = _found_class(head, unpacker)
-        elif isinstance(head, dict) and isinstance(head.get("class"), str):
-            parts["value_head"] = {**head, "class": _found_class(head["class"], unpacker)}
+        for key in value.keys() & HEAD_KEYS:
+            head = value[key]
+            if isinstance(head, str):
+                parts[key] = _found_class(head, unpacker)
+            elif isinstance(head, dict) and isinstance(head.get("class"), str):
+                parts[key] = {**head, "class": _found_class(head["class"], unpacker)}
         return parts
     if type(value) in (list, tuple):
         return type(value)(_heads_resolved(part, unpacker) for part in value)

@@ -21,10 +21,11 @@ from dialgym.registry import Environment, check_id, entry_of
 from dialgym.trust import check_names, distrusted, is_allowed
 
 if TYPE_CHECKING:
+    from agents.buffers.stream import DialogueStream
     from agents.training.rollout_metrics import MetricSelection
     from dialgym.datasets import Dataset
 
-    Data = Dataset | str | Path | Sequence[Dataset | str | Path]
+    Data = DialogueStream | Dataset | str | Path | Sequence[Dataset | str | Path]
 else:
     MetricSelection = Data = Any
 
@@ -138,7 +139,8 @@ class TrainConfig:
     )
     data: Data | None = option(
         None,
-        "Stored dialogues to learn from, a path or hf:NAME; may be several.",
+        "Stored dialogues to learn from, a path or hf:NAME; may be several. Or play:POLICY, whose "
+        "dialogues are played while they are learned from.",
         "--data,-d",
         takes=list,
         identity=True,
@@ -371,6 +373,7 @@ def _check_code(given: Mapping[str, Any], where: str, trust: bool) -> None:
 
     check_names(given.get("env_kwargs"), where, trust)
     check_classes(given.get("hyperparameters") or {}, where, trust)
+    check_names((given.get("hyperparameters") or {}).get("stream"), where, trust)
     check_classes({"metrics": given.get("metrics")}, where, trust)
     env_id, algorithm = str(given.get("env_id", "")), str(given.get("algorithm", ""))
     if env_id and not trust:

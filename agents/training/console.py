@@ -16,6 +16,7 @@ from agents.training.config import RECORD
 from agents.training.plain import as_plain
 from agents.training.prepare import data_names
 from agents.training.session import MODEL, Session
+from dialgym.datasets import Dataset
 from dialgym.experiments import Result, evaluate
 from dialgym.io.files import write_text
 from dialgym.progress import Progress, spell_seconds
@@ -55,7 +56,8 @@ def _data(session: Session) -> str:
     if plan.dataset is None:
         return ""
     names = ", ".join(data_names(plan.config.data) or ())
-    return f"{len(plan.dataset):,} stored dialogues, {names}"
+    kind = "stored dialogues" if isinstance(plan.dataset, Dataset) else "new dialogues an epoch"
+    return f"{len(plan.dataset):,} {kind}, {names}"
 
 
 def _length(session: Session) -> tuple[int, str]:

@@ -13,7 +13,7 @@ from typing import Any
 from stable_baselines3.common.utils import LinearSchedule
 
 from agents.models.build import SIZES
-from agents.registry import Algorithm, find, load_name, parts_of, read_rows
+from agents.registry import HEAD_KEYS, Algorithm, find, load_name, parts_of, read_rows
 from agents.storage.values import LIBRARIES, PART_OF_A_MODEL, storable
 from dialgym.datasets import Dataset
 from dialgym.errors import arguments_of, unknown
@@ -26,12 +26,12 @@ FILTERS: Mapping[str, Callable[[Dataset, Any], Dataset]] = {
     "bottom": Dataset.bottom,
 }
 """Hyperparameters that choose among stored dialogues, in the order in which they do."""
-STORED_KEYS = {"n_timesteps", "policy", "held_out", *FILTERS}
+STORED_KEYS = {"n_timesteps", "policy", "held_out", "stream", *FILTERS}
 TRAINER_KEYS = (PLAYS_KEYS | STORED_KEYS) - {"policy"}
 GIVEN_KEYS = {"self", "env", "seed", "device", "verbose", "tensorboard_log", "_init_setup_model"}
 GIVEN_KEYS |= {"hyperparameters", "dataset"}
-SCHEDULES = (*("learning_rate", "value_learning_rate", "clip_range", "clip_range_vf", "ent_coef"),)
-CLASS_KEYS = ("activation_fn", "value_head")
+SCHEDULES = ("learning_rate", "value_learning_rate", "clip_range", "clip_range_vf", "ent_coef")
+CLASS_KEYS = ("activation_fn", *HEAD_KEYS)
 """Arguments that name a class, beside those whose names end with `_class`."""
 DEFAULT_ENVS = 8
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agents.argument_checks import check_device
-from agents.buffers.stored import check_environment
+from agents.buffers.stored_tokens import check_environment
+from agents.buffers.stream import DialogueStream
 from agents.learner import UpdatedLearner
 from agents.registry import ALGORITHMS, STORED, Algorithm, find
 from agents.training.config import TrainConfig
@@ -16,14 +17,19 @@ from agents.training.hyperparameters import FILTERS, read_hyperparameters
 from agents.training.plain import as_plain
 from agents.training.rollout_metrics import Metric, make_metrics
 from dialgym.datasets import Dataset, concatenate, load_dataset
+from dialgym.errors import unknown
 from dialgym.registry import RegistryEntry, entry_of
-from dialgym.trust import allow
+from dialgym.trust import allow, check_names
 
 if TYPE_CHECKING:
     from agents.training.config import Data
 
 STOCK_INTERVAL = 1000
 """Timesteps of an interval of the curve, where rollouts may be of a few steps."""
+PLAY = "play:"
+"""Before the name of a policy whose dialogues are played while they are learned from."""
+STREAM_KEYS = ("episodes", "policy_kwargs", "deterministic", "num_envs")
+"""Settings of such a stream."""
 UNBOUNDED = 2**48
 """Timesteps of a run that ends with a dialogue."""
 
@@ -39,7 +45,8 @@ class TrainingPlan:
         hyperparameters: as of `read_hyperparameters`.
         env_kwargs: settings of the env: those that stored dialogues were held with, then those
             asked for.
-        dataset: the stored dialogues to learn from; None where it takes none.
+        dataset: the stored dialogues to learn from, or a stream of played ones; None where it takes
+            none.
         held_out: those of them that are kept back, to measure the loss of; None for none.
         metrics: to measure rollouts with.
     """
@@ -49,7 +56,7 @@ class TrainingPlan:
     entry: RegistryEntry
     hyperparameters: dict[str, Any]
     env_kwargs: dict[str, Any]
-    dataset: Dataset | None
+    dataset: Dataset | DialogueStream | None
     held_out: Dataset | None
     metrics: Sequence[Metric]
 
@@ -97,6 +104,7 @@ def prepare(config: TrainConfig) -> TrainingPlan:
     algorithm, entry = find(config.algorithm), entry_of(config.env_id)
     check_device(config.device, "train")
     kind = entry.kind.actions
+    allow((config.hyperparameters or {}).get("stream"))  # a file's have been looked at
     allow(config.env_kwargs or {})  # stored dialogues may have been held with the same
     found = read_hyperparameters(
         algorithm, entry.id, _changes(config), config.hyperparameters_file, kind, config.trust
@@ -104,7 +112,7 @@ def prepare(config: TrainConfig) -> TrainingPlan:
     _check_length(config, algorithm, entry, found)
     _check_kind(algorithm, entry, kind)
     _check_data(config, algorithm)
-    dataset = _stored_dialogues(config, entry.id, found)
+    dataset = _dialogues(config, algorithm, entry.id, found)
     chosen = found.get("metrics") if config.metrics is None else config.metrics
     if chosen and not algorithm.plays:
         raise ValueError("metrics: what learns from stored dialogues says nothing to be measured")
@@ -172,9 +180,9 @@ def _check_data(config: TrainConfig, algorithm: Algorithm) -> None:
 # Stored dialogues
 
 
-def _stored_dialogues(
-    config: TrainConfig, env_id: str, chosen: Mapping[str, Any]
-) -> Dataset | None:
+def _dialogues(
+    config: TrainConfig, algorithm: Algorithm, env_id: str, chosen: Mapping[str, Any]
+) -> Dataset | DialogueStream | None:
     """The dialogues of all of `data`, one after the other; those that `FILTERS` choose.
 
     Raises:
@@ -184,10 +192,15 @@ def _stored_dialogues(
     """
     if config.data is None:
         return None
+    parts = _parts(config.data)
+    if any(map(_is_stream, parts)):
+        return _stream(config, algorithm, env_id, chosen, parts)
+    if "stream" in chosen:
+        raise ValueError("stream: expected data=play:POLICY (--data), got stored dialogues")
     found = concatenate(
         [
             part if isinstance(part, Dataset) else load_dataset(part, trust=config.trust)
-            for part in _parts(config.data)
+            for part in parts
         ]
     )
     check_environment(found, env_id)
@@ -197,13 +210,61 @@ def _stored_dialogues(
     return found
 
 
-def _split(dataset: Dataset | None, share: float | None) -> tuple[Dataset | None, Dataset | None]:
+def _is_stream(part: Any) -> bool:
+    return isinstance(part, DialogueStream) or str(part).startswith(PLAY)
+
+
+def _stream(
+    config: TrainConfig,
+    algorithm: Algorithm,
+    env_id: str,
+    chosen: Mapping[str, Any],
+    parts: Sequence[Any],
+) -> DialogueStream:
+    """The stream of what a policy plays, with the settings in the hyperparameter `stream`.
+
+    Raises:
+        ValueError: it does not stand alone, is of another environment, or something is asked for
+            that needs stored dialogues.
+    """
+    first, *others = parts
+    if others or algorithm.plays:
+        raise ValueError(
+            f"data: expected one stream alone, for what learns offline, got "
+            f"{data_names(config.data)} for {algorithm.name}; collect the dialogues first "
+            "(`dialgym collect`)"
+        )
+    for name in ("held_out", *FILTERS):
+        if chosen.get(name) is not None:
+            raise ValueError(
+                f"{name}: for stored dialogues, of which some are chosen; leave it out with a "
+                "stream, whose dialogues are all new"
+            )
+    if isinstance(first, DialogueStream):
+        if (played := first.environment()[0]) != env_id:
+            raise ValueError(f"data: expected dialogues of {env_id}, got a stream of {played}")
+        return first
+    settings = chosen.get("stream") or {}
+    for name in settings:
+        if name not in STREAM_KEYS:
+            raise unknown("setting", name, STREAM_KEYS, "stream")
+    check_names(settings, "stream", config.trust)
+    policy = str(first).removeprefix(PLAY)
+    env_kwargs = dict(config.env_kwargs or {})
+    return DialogueStream(
+        env_id, policy, seed=config.seed, env_kwargs=env_kwargs, trust=config.trust, **settings
+    )
+
+
+def _split(
+    dataset: Dataset | DialogueStream | None, share: float | None
+) -> tuple[Dataset | None, Dataset | DialogueStream | None]:
     """The dialogues to hold out, the same ones in every run, and those to learn from.
 
     Raises:
         ValueError: the share is not between 0 and 1, or leaves no dialogue on one of the sides.
     """
-    if dataset is None or share is None:
+    if not isinstance(dataset, Dataset) or share is None:
         return None, dataset
     if not 0 < share < 1:
         raise ValueError(f"held_out: expected a share between 0 and 1, got {share!r}")
@@ -220,8 +281,9 @@ def data_names(data: Data | None) -> list[str] | None:
     """Names of what a run learns from."""
     if data is None:
         return None
-    return [repr(part) if isinstance(part, Dataset) else str(part) for part in _parts(data)]
+    named = (str, Path)
+    return [str(part) if isinstance(part, named) else repr(part) for part in _parts(data)]
 
 
-def _parts(data: Data) -> Sequence[Dataset | str | Path]:
-    return [data] if isinstance(data, Dataset | str | Path) else data
+def _parts(data: Data) -> Sequence[Any]:
+    return [data] if isinstance(data, Dataset | DialogueStream | str | Path) else data

@@ -201,4 +201,4 @@ def test_both_begin_as_clones(tmp_path):
 def test_an_agent_plays_whichever_side_has_the_floor(model):
     agent = ActAgent(model)
     assert isinstance(agent, ActAgent)
-    assert agent.policies.keys() == {"system", "user"}
+    assert agent.choosers.keys() == {"system", "user"}

@@ -66,11 +66,20 @@ def by_hand(policy, obs):
         logits = policy.policy_head(hidden)
         log_pis.append(torch.where(allowed, logits - logits[allowed].logsumexp(0), -torch.inf))
         q = torch.minimum(*[head(value_hidden) for head in heads])
+        if policy.value_bounds.value_min is not None:
+            q = q.clamp(-0.3, 0.2)
         advantages.append(q - policy.value_head(value_hidden))
     return torch.stack(log_pis), torch.stack(advantages)
 
 
-@pytest.mark.parametrize("policy", [{}, OWN_TRUNK], ids=["one-trunk", "own-trunk"])
+BOUNDED = {"value_min": -0.3, "value_max": 0.2}
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [{}, OWN_TRUNK, BOUNDED, {**OWN_TRUNK, **BOUNDED}],
+    ids=["one-trunk", "own-trunk", "bounded", "own-trunk-bounded"],
+)
 def test_speech_is_the_perturbed_policy(policy):
     net = made(**policy).policy
     for obs in observations()[[0, 2, 6, 16]]:
@@ -84,6 +93,8 @@ def test_speech_is_the_perturbed_policy(policy):
             Hashable(beta=2.0, temperature=4.0): log_pi / 4 + 2 * advantage,
             Hashable(beta=2.0, policy_weight=0.0): 0 * log_pi.exp() + 2 * advantage,
             Hashable(beta=2.0, policy_weight=0.5): 0.5 * log_pi + 2 * advantage,
+            Hashable(beta=0.9, weights="sign"): log_pi
+            + torch.where(advantage > 0, math.log(0.9), math.log(0.1)),
         }.items():
             net.decoding = Decoding(**how)
             masked = expected.masked_fill(log_pi == -torch.inf, -torch.inf).log_softmax(-1)
@@ -244,5 +255,8 @@ def test_settings_that_cannot_be_are_one_clear_error():
     }.items():  # fmt: skip
         with pytest.raises(ValueError, match=f"decoding: {name} must be"):
             Decoding(**{name: value})
+    for beta in (1.0, 8.0, -0.5):
+        with pytest.raises(ValueError, match="beta must be from 0 to 1, 1 left out, with weights"):
+            Decoding(beta=beta, weights="sign")
     with pytest.raises(ValueError, match=r"unknown setting 'betta' .*did you mean 'beta'|betta"):
         made(decoding={"betta": 1})

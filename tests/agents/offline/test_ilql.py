@@ -12,13 +12,15 @@ from hypothesis import strategies as st
 import agents
 import dialgym
 from agents import BC, CQL, ILQL, PsiLearning, SingleStepRL
-from agents.buffers.stored import decisions_of
-from agents.offline.ilql import conservative_loss, expectile_loss
+from agents.buffers.stored import decisions_of, heard_places
+from agents.offline.ilql import Estimates
+from agents.offline.losses import ValueLosses, conservative_loss, expectile_loss
 from agents.training.hyperparameters import read_hyperparameters
 from dialgym.language.tokenizers import TAGS
 from tests.support.toy_dialogues import mean_losses, randomised
 from tests.support.word_games import ID, SMALL, assert_two_parts_are_one_run, learner
 
+DEEP = {"class": "agents.models.heads.ResidualHead", "hidden": 24}
 KINDS = {
     "ilql": (ILQL, {"expectile": 0.8, "cql_weight": 0.3, "cql_temperature": 2.0}),
     "awac": (ILQL, {"awac_beta": 2.0, "awac_clip": 1.5, "policy_weight": 0.7, "v_weight": 0.4}),
@@ -26,13 +28,21 @@ KINDS = {
     "monte-carlo": (SingleStepRL, {"returns": "monte-carlo"}),
     "cql": (CQL, {"cql_weight": 0.6}),
     "psi": (PsiLearning, {"reward_scale": 0.3}),
+    "margin": (ILQL, {"losses": {"dm_weight": 0.4, "dm_margin": 0.3}}),
+    "sign": (ILQL, {"awac_beta": 0.8, "losses": {"awac_weights": "sign"}}),
+    "heard": (ILQL, {"policy_weight": 0.7, "losses": {"transition_weight": 0.25}}),
+    "detached": (ILQL, {"cql_weight": 0.3, "losses": {"detach": ["q", "v"]}}),
+    "probe": (ILQL, {"losses": {"detach": "policy", "transition_weight": 0.5}}),
+    "bounded": (CQL, {"awac_beta": 1.0}, {"value_min": -0.4, "value_max": 0.2}),
+    "deep": (ILQL, {}, {"q_head": DEEP, "value_head": DEEP["class"]}),
 }
 OWN_TRUNK = {"share_features_extractor": False, "mask": False}
 
 
 def made(kind, games=None, policy=None, **settings):
-    algorithm, own = KINDS[kind]
-    return learner(algorithm, games, policy, **{**own, **settings})
+    algorithm, own, *more = KINDS[kind]
+    kwargs = {**(more[0] if more else {}), **(policy or {})}
+    return learner(algorithm, games, kwargs, **{**own, **settings})
 
 
 def awkward_batch(games, gamma):
@@ -62,18 +72,39 @@ def states_of(model, batch, row):
             automaton = policy.observation_space.automaton
             said = prefix[np.flatnonzero(prefix == TAGS["system"])[-1] + 1 :]
             allowed = automaton.allowed[automaton.walk(said)].copy()
+        of_head = {
+            name: states.detach() if name in model.losses.detach else states
+            for name, states in (("policy", hidden), ("q", value_hidden), ("v", value_hidden))
+        }
         yield {
             "allowed": allowed,
-            "logits": policy.policy_head(hidden),
-            "q": [head(value_hidden) for head in policy.q_heads],
+            "logits": policy.policy_head(of_head["policy"]),
+            "q": [head(of_head["q"]) for head in policy.q_heads],
             "targets": [head(slow).tolist() for head in policy.target_q_heads],
-            "v": policy.value_head(value_hidden)[0],
+            "v": policy.value_head(of_head["v"])[0],
         }
+
+
+def slow_heard_loss(model, batch, row):
+    """-log pi of all that the other party says in a dialogue, token by token."""
+    total, tokens = 0.0, batch.tokens[row]
+    for place in range(1, batch.lengths[row]):
+        if not batch.is_action[row, place] and tokens[place] not in TAGS.values():
+            seen = torch.from_numpy(tokens[:place].astype(np.int64))[None]
+            hidden = model.policy.backbone(seen)[0, -1]
+            if "policy" in model.losses.detach:
+                hidden = hidden.detach()
+            total -= model.policy.policy_head(hidden).log_softmax(0)[tokens[place]]
+    return total
 
 
 def slow_losses(kind, model, batch):
     """The means of all losses, decision by decision; what is no prediction is a plain number."""
-    totals = dict.fromkeys(("q_loss", "v_loss", "cql_loss", "policy_loss"), 0.0)
+    losses, bounds = model.losses, model.policy.value_bounds
+    names = ["q_loss", "v_loss", "cql_loss", "policy_loss"]
+    names += ["dm_loss"] if losses.dm_weight else []
+    names += ["transition_loss"] if losses.transition_weight else []
+    totals = dict.fromkeys(names, 0.0)
     count = 0
     for row in range(len(batch.tokens)):
         states = list(states_of(model, batch, row))
@@ -88,12 +119,13 @@ def slow_losses(kind, model, batch):
             choices = np.flatnonzero(state["allowed"])
             log_prob = state["logits"][action] - state["logits"][choices].logsumexp(0)
             worth = min(target[action] for target in state["targets"])
+            worth = bounded(worth, bounds)
             returns = sum(r * model.gamma**k for k, r in enumerate(rewards[i:]))
             target = reward
             if kind == "psi":
                 target = reward / model.reward_scale + log_prob.item()
             if following is not None:
-                target += model.gamma * next_value(kind, following)
+                target += model.gamma * next_value(kind, following, bounds)
             if kind == "monte-carlo":
                 target = worth_of_v = returns
             else:
@@ -107,28 +139,45 @@ def slow_losses(kind, model, batch):
                     totals["q_loss"] += error**2
                 warm = q[choices] / model.cql_temperature
                 totals["cql_loss"] += warm.logsumexp(0) - q[action] / model.cql_temperature
+                if losses.dm_weight:
+                    for choice in choices:
+                        excess = q[choice] - q[action] + losses.dm_margin
+                        totals["dm_loss"] += excess**2 if excess > 0 else 0.0
             gap = worth_of_v - state["v"]
             totals["v_loss"] += (model.expectile if gap > 0 else 1 - model.expectile) * gap**2
             weight = 1.0
-            if model.awac_beta:
+            if losses.awac_weights == "sign":
+                weight = model.awac_beta if worth > state["v"] else 1 - model.awac_beta
+            elif model.awac_beta:
                 weight = min(
                     math.exp(model.awac_beta * (worth - state["v"].item())), model.awac_clip
                 )
             totals["policy_loss"] -= weight * log_prob
             count += 1
+        if losses.transition_weight:
+            totals["transition_loss"] += slow_heard_loss(model, batch, row)
     means = {name: total / count for name, total in totals.items()}
     weights = {
         "q_loss": model.q_weight,
         "v_loss": model.v_weight,
         "cql_loss": model.cql_weight,
         "policy_loss": model.policy_weight,
+        "dm_loss": losses.dm_weight,
+        "transition_loss": model.policy_weight * losses.transition_weight,
     }
     return {**means, "loss": sum(weights[name] * means[name] for name in means)}
 
 
-def next_value(kind, state):
+def bounded(worth, bounds):
+    low = -math.inf if bounds.value_min is None else bounds.value_min
+    high = math.inf if bounds.value_max is None else bounds.value_max
+    return min(max(worth, low), high)
+
+
+def next_value(kind, state, bounds):
     both = np.minimum(*map(np.array, state["targets"]))[state["allowed"]]
-    if kind == "cql":
+    both = np.array([bounded(worth, bounds) for worth in both])
+    if kind in ("cql", "bounded"):
         return both.max()
     if kind == "psi":
         return np.log(np.exp(both).sum())
@@ -177,6 +226,21 @@ def test_targets_follow_by_polyak_averaging(policy, games):
             torch.testing.assert_close(target, 0.75 * then + 0.25 * source, atol=1e-7, rtol=1e-6)
             assert torch.equal(then, first), "targets begin as what they copy"
     assert any(not torch.equal(p, q) for p, q in zip(fast[0].parameters(), start[0], strict=True))
+
+
+def test_targets_are_copied_at_intervals(games):
+    model = made("ilql", games, tau=1.0, target_update_interval=3, learning_rate=0.01)
+    slow, fast = model.policy.target_q_heads, model.policy.q_heads
+    before = [weight.clone() for weight in slow.parameters()]
+
+    def same(weights, others):
+        return all(torch.equal(a, b) for a, b in zip(weights, others, strict=True))
+
+    model.learn(2)
+    assert same(slow.parameters(), before)
+    assert not same(slow.parameters(), fast.parameters())
+    model.learn(1, reset_num_timesteps=False)
+    assert same(slow.parameters(), fast.parameters())
 
 
 @given(st.lists(st.floats(-5, 5), min_size=1, max_size=8), st.floats(0.05, 0.95))
@@ -252,6 +316,100 @@ def test_the_way_of_speaking_is_saved(games, tmp_path):
     assert made("ilql").policy.decoding.beta > 0
 
 
+def numpy_losses(model, batch, estimates):
+    """The losses (n,) of all decisions in float64, one by one."""
+    log_prob, q, v, target_q = (part.numpy() for part in estimates)
+    rows = {name: np.zeros(len(v)) for name in ("q_loss", "v_loss", "cql_loss", "dm_loss")}
+    rows["policy_loss"] = np.zeros(len(v))
+    for i, action in enumerate(batch.actions.tolist()):
+        if not batch.is_action[i]:
+            continue
+        target = float(batch.rewards[i]) + (model.gamma * v[i + 1] if batch.not_done[i] else 0.0)
+        choices = np.flatnonzero(batch.allowed[i].numpy())
+        for values in q[:, i]:
+            rows["q_loss"][i] += (target - values[action]) ** 2
+            warm = values[choices] / model.cql_temperature
+            rows["cql_loss"][i] += np.log(np.exp(warm).sum()) - values[action] / 2.0
+            excess = np.maximum(0, values[choices] - values[action] + model.losses.dm_margin)
+            rows["dm_loss"][i] += (excess**2).sum()
+        gap = target_q[i, action] - v[i]
+        rows["v_loss"][i] = (model.expectile if gap > 0 else 1 - model.expectile) * gap**2
+        weight = np.exp(model.awac_beta * gap)
+        if model.losses.awac_weights == "sign":
+            weight = model.awac_beta if gap > 0 else 1 - model.awac_beta
+        rows["policy_loss"][i] = -min(weight, model.awac_clip) * log_prob[i]
+    return rows
+
+
+@pytest.mark.parametrize("weights", ["exp", "sign"])
+def test_each_loss_is_that_of_numpy_in_double_precision(weights, games):
+    losses = ValueLosses(dm_weight=0.4, dm_margin=0.3, awac_weights=weights)
+    settings = {"awac_beta": 0.7, "awac_clip": 1.3, "cql_temperature": 2.0, "losses": losses}
+    model = made("ilql", games, gamma=0.9, **settings)
+    batch = model.batch(awkward_batch(games, 0.9))
+    n, acts = len(batch.at), int(model.action_space.n)
+    rng = np.random.default_rng(0)
+    estimates = Estimates(
+        *(torch.from_numpy(part) for part in (
+            -rng.random(n), rng.normal(size=(2, n, acts)), rng.normal(size=n),
+            rng.normal(size=(n, acts)),
+        ))
+    )  # fmt: skip
+    loss, found = model.loss_of_estimates(batch, estimates)
+    expected = numpy_losses(model, batch, estimates)
+    for name, values in expected.items():
+        np.testing.assert_allclose(found[name].numpy(), values, 1e-6, 1e-12, err_msg=name)
+    weights_of = (model.q_weight, model.v_weight, model.cql_weight, 0.4, model.policy_weight)
+    total = sum(w * values for w, values in zip(weights_of, expected.values(), strict=True))
+    np.testing.assert_allclose(loss.numpy(), total, rtol=1e-6)
+
+
+def test_the_loss_of_what_was_heard_is_that_of_numpy_in_double_precision(games):
+    model = made("heard", games)
+    torch.nn.init.normal_(model.policy.policy_head.weight)
+    dialogues = awkward_batch(games, 1.0)
+    batch = model.batch(dialogues)
+    heard = heard_places(batch)
+    hidden = torch.randn(len(heard), model.policy.backbone.width)
+    found = model._heard_loss(batch, heard, hidden)
+    logits = hidden.double().numpy() @ model.policy.policy_head.weight.detach().double().numpy().T
+    log_probs = logits - np.log(np.exp(logits).sum(1, keepdims=True))
+    expected, n = [], 0
+    rows = {dialogues.tokens[i, :n].tobytes(): i for i, n in enumerate(dialogues.lengths)}
+    for seen in batch.observations.numpy().astype(np.int32):  # in an order of their lengths
+        [row] = [
+            rows[seen[:n].tobytes()] for n in range(len(seen) + 1) if seen[:n].tobytes() in rows
+        ]
+        length = dialogues.lengths[row]
+        said = dialogues.tokens[row, 1:length][~dialogues.is_action[row, 1:length]]
+        said = said[~np.isin(said, list(TAGS.values()))]
+        expected.append(-sum(log_probs[n + i, token] for i, token in enumerate(said)))
+        n += len(said)
+    assert n == len(heard)
+    first = [int(torch.nonzero(batch.at // batch.observations.shape[1] == r)[0]) for r in range(6)]
+    np.testing.assert_allclose(found[first].detach().numpy(), expected, rtol=1e-6)
+    assert torch.count_nonzero(found) == 6
+
+
+def test_settings_of_losses_are_kept(games, tmp_path):
+    for kind in ("sign", "heard", "probe", "bounded", "deep"):
+        model = made(kind, games).learn(1)
+        model.save(tmp_path / kind)
+        again = agents.load(tmp_path / f"{kind}.zip", env=model.env, dataset=games)
+        assert (again.losses, again.policy.value_bounds) == (
+            model.losses, model.policy.value_bounds,
+        )  # fmt: skip
+        assert type(again.policy.q_heads[0]) is type(model.policy.q_heads[0])
+        for a, b in zip(again.policy.parameters(), model.policy.parameters(), strict=True):
+            assert torch.equal(a, b)
+    acts = dialgym.sb3_vec_env("dialgym/SlotFilling-act-v0", 1)
+    with pytest.raises(ValueError, match="ILQL: transition_weight is for words; on act views"):
+        ILQL("MlpPolicy", acts, losses={"transition_weight": 1.0})
+    chooser = ILQL("MlpPolicy", acts, policy_kwargs={"value_max": -0.5, "q_head": DEEP})
+    assert type(chooser.policy.q_heads[1]).__name__ == "ResidualHead"
+    assert (chooser.policy.target_q(torch.zeros(2, 64)) == -0.5).all()
+
+
 def test_its_hyperparameters_are_those_that_its_page_says_mattered():
     weight = read_hyperparameters("ilql", ID)["cql_weight"]
     page = (Path(__file__).parents[3] / "docs" / "offline.md").read_text("utf-8")
@@ -270,7 +428,7 @@ def test_cloning_alone_is_the_same_in_all_of_them(games):
         for one in (clone, model):
             found = mean_losses(one, batch)
             losses.append(found.get("policy_loss", found["loss"]))
-        if kind != "awac":
+        if not model.awac_beta:
             assert losses[0] == pytest.approx(losses[1], rel=1e-5)
 
 

@@ -1,0 +1,126 @@
+"""Losses of values of single decisions, and the settings of those that are off by default."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from agents.argument_checks import FINITE, FROM_0, Bounds, require
+from agents.models.masking import FORBIDDEN
+from dialgym.errors import one_of
+
+WEIGHTINGS = ("exp", "sign")
+HEADS = ("policy", "q", "v")
+
+
+@dataclass(frozen=True)
+class ValueLosses:
+    """Further settings of the losses of `ILQL` and its kin, as in the code of Snell et al. (2022).
+
+    The defaults leave all of them out.
+
+    Attributes:
+        dm_weight: of the margin loss, sum_b max(0, Q_i(s, b) - Q_i(s, a) + dm_margin)^2 over what
+            could be said, i = 1, 2: no token is to be worth more than the one that was said.
+        dm_margin: by how much it is to be worth less.
+        detach: heads among "policy", "q" and "v" that teach the trunk nothing.
+        transition_weight: of cloning a token of the other party's, where one of the learner's has
+            weight 1. Constraints of the task are left out there. For words alone.
+        awac_weights: "exp" weighs the cloning loss by exp(awac_beta A); "sign" by `awac_beta` where
+            A > 0 and by 1 - awac_beta elsewhere, for an `awac_beta` up to 1.
+
+    Raises:
+        ValueError: a number or name that cannot be.
+    """
+
+    dm_weight: float = 0.0
+    dm_margin: float = 0.0
+    detach: Sequence[str] = ()
+    transition_weight: float = 0.0
+    awac_weights: str = "exp"
+
+    def __post_init__(self) -> None:
+        weights = {"dm_weight": self.dm_weight, "transition_weight": self.transition_weight}
+        require("losses", FROM_0, **weights)
+        require("losses", FINITE, dm_margin=self.dm_margin)
+        one_of("awac_weights", self.awac_weights, WEIGHTINGS, "losses")
+        heads = (self.detach,) if isinstance(self.detach, str) else tuple(self.detach)
+        for head in heads:
+            one_of("detach", head, HEADS, "losses")
+        object.__setattr__(self, "detach", heads)
+
+    def for_head(self, head: str, hidden: Tensor) -> Tensor:
+        """Hidden states as the head reads them."""
+        return hidden.detach() if head in self.detach else hidden
+
+    def policy_weights(self, advantages: Tensor, beta: float, most: float) -> Tensor:
+        """Weights (n,) of the cloning loss, at most `most`, from advantages (n,)."""
+        advantages = advantages.detach()
+        if self.awac_weights == "exp":
+            return (beta * advantages).exp().clamp(max=most)
+        return torch.where(advantages > 0, beta, 1 - beta).clamp(max=most)
+
+    def check(self, learner: str, awac_beta: float, words: bool) -> None:
+        """Raise a ValueError for what cannot be with the rest of a learner.
+
+        Args:
+            learner: its name.
+            awac_beta: of the cloning loss.
+            words: it learns from words, and not from acts.
+        """
+        if self.awac_weights == "sign":
+            most_one = Bounds(most=1.0, above=True)
+            require(f"{learner} with awac_weights 'sign'", most_one, awac_beta=awac_beta)
+        if self.transition_weight and not words:
+            raise ValueError(
+                f"{learner}: transition_weight is for words; on act views leave it out of losses"
+            )
+
+
+def expectile_loss(difference: Tensor, expectile: float) -> Tensor:
+    """|tau - 1(u < 0)| u^2 of u = target - prediction (Kostrikov et al. 2021, equation 5)."""
+    weight = torch.where(difference < 0, 1 - expectile, expectile)
+    return weight * difference.square()
+
+
+def bellman_target(rewards: Tensor, values: Tensor, not_done: Tensor, gamma: float) -> Tensor:
+    """r + gamma V(s'), and r alone where the dialogue ended by its rules; `values` are V(s')."""
+    return rewards + gamma * torch.where(not_done, values, 0.0)
+
+
+def next_values(values: Tensor) -> Tensor:
+    """Of values (n,) at states in order, that of the next state; the last has none and gets 0."""
+    return F.pad(values[1:], (0, 1))
+
+
+def conservative_loss(
+    q: Tensor, actions: Tensor, allowed: Tensor | None = None, temperature: float = 1.0
+) -> Tensor:
+    """Cross-entropies (k, n) of what was said under softmax(Q / temperature), Q being (k, n, A).
+
+    Up to that factor CQL's regulariser, logsumexp Q - Q(a) (Kumar et al. 2020, equation 4). The sum
+    is over actions that are `allowed` (n, A): the others are none. Where what was said is none
+    either (a state that a limit cut off), the result means nothing.
+    """
+    if allowed is not None:
+        q = q.masked_fill(~allowed, FORBIDDEN)
+    log_probs = (q / temperature).log_softmax(-1)
+    return -log_probs.gather(-1, actions.expand(len(q), -1)[..., None])[..., 0]
+
+
+def margin_loss(
+    q: Tensor, actions: Tensor, allowed: Tensor | None = None, margin: float = 0.0
+) -> Tensor:
+    """sum_b max(0, Q(b) - Q(a) + margin)^2 (k, n) of what was said, a; Q being (k, n, A).
+
+    The sum is over actions that are `allowed` (n, A), a among them.
+    """
+    of_said = q.gather(-1, actions.expand(len(q), -1)[..., None])
+    excess = (q - of_said + margin).clamp(min=0).square()
+    if allowed is not None:
+        excess = excess.masked_fill(~allowed, 0.0)
+    return excess.sum(-1)
