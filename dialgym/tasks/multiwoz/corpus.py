@@ -125,6 +125,10 @@ class MultiWOZCorpus:
     def __len__(self) -> int:
         return len(self.dialogues)
 
+    def count(self, task: Any) -> int:
+        """See `dialgym.tasks.generators.Logs`."""
+        return len(self)
+
     def log(self, task: Any, number: int) -> Log:
         """See `dialgym.tasks.generators.Logs`."""
         dialogue = self.dialogues[number]
