@@ -18,7 +18,7 @@ from dialgym.errors import finite_number, one_of, with_settings
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 RATE = 0.1
-"""How fast a coefficient without a horizon follows, by rollouts."""
+"""Speed of a coefficient without a horizon, by rollouts."""
 
 
 @dataclass(frozen=True)

@@ -43,9 +43,9 @@ ACTS = {
 METRICS = ("inform_precision", "inform_recall", "inform_f1", "book_rate", "match",
            "success_strict", "complete", *(f"success_{domain}" for domain in DOMAINS))  # fmt: skip
 HIDDEN_ACTS = {SYSTEM: ("goal", "user", "record"), USER: ("record",)}
-"""What each party is not told of the dialogue on acts."""
+"""Fields of the dialogue on acts that each party is not told."""
 BELIEVED = ("constraints", "requests", "user_acts", "domain", "booked", "offered")
-"""What the user is not told of the system's belief: all but what the system has said."""
+"""Fields of the system's belief that the user is not told: all but what the system has said."""
 
 
 @dataclass(slots=True)

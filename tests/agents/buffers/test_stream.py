@@ -57,6 +57,7 @@ def test_a_block_of_a_generator_has_as_many_dialogues_as_episodes():
     assert len(block) == 5 < len(dialgym.collect(ID, "adversarial", 5))
     assert block.table.equals(made.block(1).table)
     assert made.environment() == (ID, {})
+    assert repr(made) == f"DialogueStream({ID!r}, 'adversarial', episodes=5, seed=3)"
 
 
 @pytest.mark.parametrize("algorithm", [DecisionTransformer, UtteranceILQL])
