@@ -139,7 +139,7 @@ class Evidence:
 
 
 class Tracker(Protocol):
-    """What a tracker does; your own may be any object with these methods."""
+    """A tracker, by its methods; your own may be any object that has them."""
 
     def begin(self) -> SlotFillingBelief:
         """The belief before anything is said; `Layout` has the places in its arrays."""
