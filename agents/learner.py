@@ -191,15 +191,14 @@ class Learner(SafeFiles):
             self.value_learning_rate = FloatSchedule(self.value_learning_rate)
             schedule: Schedule = vars(self)["lr_schedule"]
             self.policy.optimizer = make_optimizer(self.policy, schedule, apart=True)
+            self.policy.optimizer.register_step_pre_hook(self._set_value_rate)
 
-    def _update_learning_rate(self, optimizers: Any) -> None:
-        super()._update_learning_rate(optimizers)  # type: ignore[misc]
+    def _set_value_rate(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
+        """Set the rate of the values before a step of the optimizer."""
         learner: Any = self
-        if self.value_learning_rate is None:
-            return
         rate = learner.value_learning_rate(learner._current_progress_remaining)
         learner.logger.record("train/value_learning_rate", rate)
-        for group in self.policy.optimizer.param_groups:
+        for group in optimizer.param_groups:
             if group.get(OF_VALUES):
                 group["lr"] = rate
 

@@ -25,7 +25,7 @@ BASE = "base"
 """The folder of what a model was made of, beside it."""
 PUBLISHED = (*MODEL_FILES, *OLD_WEIGHTS)
 OF_A_RUN = ("config.yml", "learning_curve.csv", "hub.json")
-"""What is published of a run beside its model."""
+"""Files of a run that are published beside its model."""
 
 
 def push_to_hub(

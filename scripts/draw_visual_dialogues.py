@@ -25,7 +25,7 @@ from dialgym.tasks.visual_dialogue.types import VisualState
 TEST = {"name": "scenes", "split": "test"}
 QUESTIONERS = ("greedy", "greedy-yes-no", "human-like", "random")
 SHOWN = (("greedy", 14), ("human-like", 14), ("random", 14))
-"""Whose dialogue about which image is drawn."""
+"""Policies and images whose dialogues are drawn."""
 PENALTIES = ("none", "hard", "conservative")
 COLOURS = ("#0072b2", "#009e73", "#d55e00", "#999999")
 """Colours that colour-blind readers tell apart too (Okabe and Ito, 2008)."""

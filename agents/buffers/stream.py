@@ -47,7 +47,9 @@ class DialogueStream:
         return self.episodes
 
     def __repr__(self) -> str:
-        return f"DialogueStream({entry_of(self.env_id).id}, {self.policy!r}, {self.episodes})"
+        given = {"episodes": self.episodes, "seed": self.seed, **self.options}
+        settings = ", ".join(f"{name}={value!r}" for name, value in given.items())
+        return f"DialogueStream({entry_of(self.env_id).id!r}, {self.policy!r}, {settings})"
 
     def environment(self) -> tuple[str, dict[str, Any]]:
         """The id and settings of the environment, as `Dataset.environment` gives them."""

@@ -16,7 +16,7 @@ from dialgym.io.hub import model_folder, pretrained
 from dialgym.optional import require
 
 NAMES = {True: "system", False: "user"}
-"""Who speaks, where the tokenizer has no chat template."""
+"""Names of the speakers where the tokenizer has no chat template."""
 MOST = 256  # tokens of a reply, or half of a shorter window
 OTHER_HEADS = ("SequenceClassification", "TokenClassification", "QuestionAnswering", "MaskedLM")
 

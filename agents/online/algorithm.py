@@ -145,7 +145,7 @@ class OnlineAlgorithm(UpdatedLearner, OnPolicyAlgorithm):  # type: ignore[misc]
         Its constructor's arguments are saved, so that our file can be loaded without that one.
         """
         if self.kl.reference is None:
-            return FrozenPolicy(self.policy)
+            return FrozenPolicy(self.policy, dtype=self.kl.dtype, offload=self.kl.offload)
         if not hasattr(self, "reference_made_by"):
             other = load(self.kl.reference, device=self.device).policy
             who = f"reference {str(self.kl.reference)!r}"
@@ -156,7 +156,7 @@ class OnlineAlgorithm(UpdatedLearner, OnPolicyAlgorithm):  # type: ignore[misc]
         else:
             kind, arguments = self.reference_made_by
             other = kind(**arguments).to(self.device)
-        return FrozenPolicy(other, share=False)
+        return FrozenPolicy(other, False, self.kl.dtype, self.kl.offload)
 
     def _separate_randomness(self) -> None:
         """Dialogues, samples and minibatches differ between processes; weights do not."""

@@ -180,7 +180,8 @@ class SequenceAlgorithm(OnlineAlgorithm):
         """Of the actions (N,) under the reference; None without one."""
         if self.reference is None:
             return None
-        return self._all_log_probs(sequences, self.reference.log_prob)
+        with self.reference.on(self.device):
+            return self._all_log_probs(sequences, self.reference.log_prob)
 
     @torch.no_grad()
     def _all_log_probs(self, sequences: Sequences, log_prob: Callable[..., Tensor]) -> Tensor:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,10 +14,11 @@ from torch import Tensor, nn
 
 from agents.distributed.sharding import weights_of
 from agents.models.heads import PolicyHead, log_probs_of
-from dialgym.errors import finite_number, with_settings
+from dialgym.errors import finite_number, one_of, with_settings
 
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 RATE = 0.1
-"""How fast a coefficient without a horizon follows, by rollouts."""
+"""Speed of a coefficient without a horizon, by rollouts."""
 
 
 @dataclass(frozen=True)
@@ -35,9 +37,14 @@ class KLControl:
         clip: the largest relative error that counts.
         reference: a saved agent to stay near, such as a cloned one; its network may be another, its
             tokens may not. None is the policy that learning first begins with.
+        dtype: in what the reference keeps its weights and computes: "float32", "bfloat16" or
+            "float16". One that shares the policy's weights, beneath low-rank adapters, takes no
+            memory and has float32 alone.
+        offload: its weights rest on the CPU, and come to the learner's device while a rollout is
+            compared; of weights of its own alone, too.
 
     Raises:
-        ValueError: a number that cannot be.
+        ValueError: a number or name that cannot be.
     """
 
     coef: float = 0.0
@@ -45,8 +52,11 @@ class KLControl:
     horizon: int | None = None
     clip: float = 0.2
     reference: str | Path | None = None
+    dtype: str = "float32"
+    offload: bool = False
 
     def __post_init__(self) -> None:
+        one_of("dtype", self.dtype, DTYPES, "kl")
         for name in ("coef", "target", "horizon", "clip"):
             if getattr(self, name) is not None:
                 finite_number(f"KL to the reference: {name}", getattr(self, name))
@@ -105,10 +115,17 @@ class FrozenPolicy(nn.Module):
     Args:
         policy: a `GPTActorCritic`.
         share: False copies all weights, of a policy that is not kept.
+        dtype, offload: as of `KLControl`.
+
+    Raises:
+        ValueError: a dtype or offload of weights that are the policy's own.
     """
 
-    def __init__(self, policy: Any, share: bool = True) -> None:
+    def __init__(
+        self, policy: Any, share: bool = True, dtype: str = "float32", offload: bool = False
+    ) -> None:
         super().__init__()
+        self.dtype, self.offload = DTYPES[dtype], offload
         networks = policy.backbone, policy.policy_head, policy.features
         weights = [p for part in networks if part is not None for p in part.parameters()]
         fixed = {id(p): p for p in weights if share and not p.requires_grad}
@@ -124,6 +141,29 @@ class FrozenPolicy(nn.Module):
             if id(p) not in kept
         }
         self.own = nn.ParameterList(p.requires_grad_(False) for p in own.values())
+        if kept and (offload or self.dtype != torch.float32):
+            raise ValueError(
+                "kl: dtype and offload are for a reference with weights of its own; beneath "
+                f"adapters it shares the policy's, got dtype={dtype!r}, offload={offload}. Leave "
+                "them out: such a reference takes no memory"
+            )
+        self._put("cpu" if offload else policy.device)
+
+    def _put(self, device: torch.device | str) -> None:
+        """Move the weights, all of which are its own, and their dtype, to a device."""
+        if self.offload or self.dtype != torch.float32:
+            for part in self._networks:
+                if part is not None:
+                    part.to(device, self.dtype)
+
+    @contextmanager
+    def on(self, device: torch.device) -> Iterator[None]:
+        """Within, the weights are on a device; offloaded ones rest on the CPU otherwise."""
+        if self.offload:
+            self._put(device)
+        yield
+        if self.offload:
+            self._put("cpu")
 
     @property
     def backbone(self) -> Any:
@@ -157,6 +197,8 @@ class FrozenPolicy(nn.Module):
         features: Tensor | None = None,
     ) -> Tensor:
         """Log-probabilities (N,); arguments as of `GPTActorCritic.evaluate_sequences`."""
-        more = () if features is None or self.features is None else (self.features(features),)
+        more: tuple[Tensor, ...] = ()
+        if features is not None and self.features is not None:
+            more = (self.features(features.to(self.dtype)),)
         hidden = self.backbone(tokens, at, *more)
         return log_probs_of(self.head, hidden, actions, allowed)[0]

@@ -28,16 +28,16 @@ from dialgym.io.hub import SourceError, hub_hint
 FORMAT = 1
 MANIFEST = "manifest.json"
 WRITTEN = (1980, 1, 1, 0, 0, 0)
-"""When each member says it was written, so that equal content gives equal bytes."""
+"""Date of each member, so that equal content gives equal bytes."""
 READABLE = 0o600
 FIELDS = ("what", "format", "sections", "sha256")
 LARGEST_JSON = 2**28
 """Bytes of the largest compressed member that is read."""
 Place = str | Path | IO[bytes]
 DAMAGED = (*UNREADABLE, RuntimeError, OverflowError)
-"""What reading a damaged zip leads to."""
+"""Errors of reading a damaged zip."""
 MALFORMED = (SafetensorError, LookupError, TypeError, AttributeError, RecursionError, RuntimeError)
-"""What values that nobody packed lead to."""
+"""Errors of values that nobody packed."""
 
 
 def write_archive(place: Place, what: str, sections: Mapping[str, Any]) -> None:

@@ -19,7 +19,7 @@ from dialgym.io.finite_weights import check_finite
 
 Place = str | Path | IO[bytes]
 STATISTICS = "vecnormalize.pkl"
-"""What Stable-Baselines3's `VecNormalize` is saved as beside its own models."""
+"""File of Stable-Baselines3's `VecNormalize` beside its own models."""
 
 
 def read_pickled(cls: Any, path: Place, error: ForeignFile, trust: bool, **more: Any) -> Any:

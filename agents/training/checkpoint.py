@@ -31,7 +31,7 @@ FILE = "checkpoint.zip"
 BEFORE = "checkpoint-before.zip"
 WHAT = "checkpoint"
 STOCK_STATE = ("_last_lstm_states",)
-"""What stock algorithms keep from one rollout to the next, and do not save with the model."""
+"""Attributes that stock algorithms keep between rollouts, and do not save with the model."""
 MOMENTS = ("mean", "var", "count")
 
 

@@ -41,7 +41,7 @@ NORMALIZE_KEYS = ("norm_obs", "norm_reward", "clip_reward", "gamma", "epsilon")
 WRAPPERS: dict[str, Wrapper] = dict.fromkeys(
     ("dialgym.ReplaceForbidden", "dialgym.VectorReplaceForbidden"), VectorReplaceForbidden
 )
-"""What `env_wrapper` may name; rl-zoo3 itself puts the first around single envs."""
+"""Wrappers that `env_wrapper` may name; rl-zoo3 itself puts the first around single envs."""
 NO_TRAINING = {"training": False, "norm_reward": False}
 
 

@@ -18,7 +18,7 @@ import typer
 
 NAME, KIND = "Branches", "branch"
 SLOTS = ("area", "food", "street", "style")
-"""What the system asks for."""
+"""Slots that the system asks for."""
 ALIKE = 2.2
 """Rows that share the values of three slots, on average: goals are what two or three rows meet."""
 ASKED = ("addr", "phone")

@@ -13,7 +13,7 @@ from dialgym.tasks.multiwoz.dialogue import Rules
 from dialgym.tasks.multiwoz.ontology import UNCONSTRAINED
 
 GOALS, DIALOGUES = 300, 20
-"""How many goals queries are taken from, and how many dialogues are held at a time."""
+"""Number of goals that queries are taken from, and of dialogues at a time."""
 ACT_VIEW, ACT_DIALOGUES = "dialgym/MultiWOZ-act-v0", 100
 TABLED = ("attraction", "hotel", "restaurant", "train")
 

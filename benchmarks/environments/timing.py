@@ -73,7 +73,7 @@ def _cost(work: Callable[[], object]) -> float:
 
 
 Works = Mapping[str, Callable[[], object]]
-"""What takes turns, by name."""
+"""Works that take turns, by name."""
 
 
 def alternate(works: Works, repeats: int) -> dict[str, float]:

@@ -184,7 +184,7 @@ FILES: dict[str, Callable[[Path, np.random.Generator], None]] = {
 }
 FLIP = "one bit is another"
 DAMAGES = (FLIP, FLIP, *CHANGES, *FILES)
-"""What a damaged file is like; flips are the most frequent."""
+"""Kinds of damage; flips are the most frequent."""
 
 
 def damage_file(how: str, file: Path, rng: np.random.Generator) -> None:

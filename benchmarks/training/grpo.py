@@ -20,7 +20,7 @@ from benchmarks.environments.timing import Figure
 
 ENV, DIALOGUES, GROUP, ITERATIONS = "dialgym/Wordle-20-v0", 256, 16, 3
 TEACHER, GAMES, STEPS = "optimal", 300, 200
-"""What is cloned, and in how many gradient steps."""
+"""Policy that is cloned, number of its games, and gradient steps."""
 
 
 class Counts(BaseCallback):

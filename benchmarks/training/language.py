@@ -17,7 +17,7 @@ from benchmarks.training.workload import REPLY, reply_env
 ID = "dialgym/DailyDialog-v0"
 ENVS, EPOCHS = 32, 5
 FASTEST = 50.0
-"""What the project asks of itself: steps per CPU-second."""
+"""Bar: steps per CPU-second."""
 
 
 def figures(repeats: int) -> Iterator[Figure]:

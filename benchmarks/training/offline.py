@@ -21,7 +21,7 @@ ENV, GAMES, BATCH = "dialgym/Wordle-v0", 2048, 64
 SIZES: dict[str, Any] = {"n_layer": 2, "n_head": 2, "n_embd": 128}
 DIALOGUES, TURNS = 64, 6
 STEP_SHARE, STEP_TIMES, ACTION_TIMES = 0.70, 4.0, 20.0
-"""What the project asks of itself: a step's speed as a share of cloning's, and in multiples of the
+"""Bars: a step's speed as a share of cloning's, and in multiples of the
 reference's; how many times cheaper an action."""
 REFERENCE_STEP, REFERENCE_ACTION = 2745.0, 0.1
 """Of the published ILQL at that size, on one thread: tokens per CPU-second of a gradient step, and

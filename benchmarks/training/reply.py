@@ -27,7 +27,7 @@ EPOCHS = 5
 LONG = {"shortest": 7, "longest": 19}
 """Sizes of `Reply` for an update of ragged sequences, of about 64 to 125 tokens."""
 FASTEST, ROLLOUT, UPDATE = 70.0, 0.70, 0.85
-"""What the project asks of itself: steps per CPU-second; shares of the bare loops' speeds."""
+"""Bars: steps per CPU-second; shares of the bare loops' speeds."""
 
 
 def iteration_figures(repeats: int) -> Iterator[Figure]:

@@ -26,7 +26,7 @@ from benchmarks.environments.timing import Figure, cost
 
 ENV, ENVS, EPOCHS, REPEATS = "dialgym/Wordle-20-v0", 128, 4, 3
 BAR = 10.0
-"""How many times the reference's speed the project asks of itself."""
+"""Bar: speed in multiples of the reference's."""
 
 
 class HuggingFaceGPT(BaseFeaturesExtractor):

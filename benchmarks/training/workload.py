@@ -22,7 +22,7 @@ WORDS, FIRST_WORD = 507, 0x4E00
 """With the 5 special tokens a vocabulary of 512. Each word is one character, as in Chinese: an
 utterance's limit is one of characters and of tokens alike."""
 MANY, FIRST_OF_MANY = 0x8000, 0x20000
-"""Where there are more words than that, they begin beyond the surrogates."""
+"""Number of words beyond which they begin after the surrogates."""
 REPLY = 20  # most tokens of a reply, its <end> included
 LENGTH_BONUS = 0.1
 

@@ -170,7 +170,8 @@ def check_domain(
         str,
         typer.Argument(
             metavar="PATH | NAME",
-            help="path/to/Bars, for Bars-rules.json and Bars-dbase.db; or a domain's name.",
+            help="path/to/Bars, for Bars-rules.json and Bars-dbase.db; a YAML file; a folder or "
+            "zip of ConvLab's CamRest; or a domain's name.",
         ),
     ],
     shared_names: Annotated[

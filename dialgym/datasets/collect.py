@@ -10,7 +10,7 @@ from dialgym.datasets.collector import Collector, Folder, Recipe, recipe_of
 from dialgym.datasets.dataset import Dataset
 from dialgym.datasets.schema import arrow, read_tables, settings_beside
 from dialgym.datasets.workers import collect_in_workers
-from dialgym.errors import unexpected, whole_number
+from dialgym.errors import check_arguments, whole_number
 from dialgym.io.locks import locked
 from dialgym.registry import Environment, entry_of
 from dialgym.rollouts import Report
@@ -82,8 +82,7 @@ def collect(
         ImportError: pyarrow is not installed, or a checkpoint is given without `agents`.
     """
     given: dict[str, Any] = {**more}
-    for keyword in given.keys() - CollectOptions.__annotations__.keys():
-        raise unexpected(keyword, CollectOptions.__annotations__, "collect")
+    check_arguments(given, CollectOptions.__annotations__, "collect")
     entry = entry_of(id)
     env_kwargs = dict(given.pop("env_kwargs", None) or {})
     if workers:

@@ -18,7 +18,7 @@
 """
 
 from dialgym.experiments.benchmark import Benchmark, benchmark, load_results
-from dialgym.experiments.evaluate import evaluate
+from dialgym.experiments.evaluate import EvaluateOptions, evaluate
 from dialgym.experiments.multi_domain import Scripted, evaluate_domains
 from dialgym.experiments.result import Episodes, Result
 from dialgym.experiments.rules import Fingerprint, rules_of
@@ -37,6 +37,7 @@ __all__ = [
     "Benchmark",
     "Episodes",
     "Estimate",
+    "EvaluateOptions",
     "Fingerprint",
     "IncompatiblePolicyError",
     "Policy",

@@ -2,11 +2,11 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
-from dialgym.errors import whole_number
+from dialgym.errors import check_arguments, whole_number
 from dialgym.experiments.result import DRAWN, GREEDY, Episodes, Result
 from dialgym.registry import Environment, RegistryEntry, entry_of
 from dialgym.rollouts import EpisodeBatch, Player, Policy, Report
@@ -18,6 +18,29 @@ NEUTRAL = {"tokenizer", "action_masks"}
 """Arguments of an environment that leave its reference scores valid."""
 
 
+class EvaluateOptions(TypedDict, total=False):
+    """Further arguments of `evaluate`.
+
+    Attributes:
+        name: what tables call the policy.
+        num_envs: dialogues at once, for a policy with `predict`; 128 by default.
+        deterministic: such a policy takes the likeliest action, else draws one. None for as it
+            learned: one that draws its actions while it learns (PPO, GRPO ...) draws them here,
+            any other takes the likeliest. `Result.actions` says which.
+        trust: read a checkpoint where it is a pickle, such as Stable-Baselines3 writes; that can
+            run code of whoever made it.
+        record: what is said is kept, in `Episodes.dialogues`.
+        options: of every reset; they fix hidden parts of the dialogues.
+    """
+
+    name: str | None
+    num_envs: int
+    deterministic: bool | None
+    trust: bool
+    record: bool
+    options: Mapping[str, Any] | None
+
+
 def evaluate(
     policy: Policy,
     ids: Environment | Sequence[Environment] | None = None,
@@ -25,13 +48,8 @@ def evaluate(
     seeds: Sequence[int] = (0, 1, 2),
     env_kwargs: Mapping[str, Any] | None = None,
     *,
-    name: str | None = None,
-    num_envs: int = 128,
-    deterministic: bool | None = None,
-    trust: bool = False,
     report: Report = lambda ended: None,
-    record: bool = False,
-    options: Mapping[str, Any] | None = None,
+    **more: Unpack[EvaluateOptions],
 ) -> Result:
     """Let a policy play `episodes` episodes for each seed in each environment, or where it learned.
 
@@ -50,16 +68,8 @@ def evaluate(
         env_kwargs: settings for all ids, as for ``gym.make(id, ...)``. Scores are then None,
             since the references hold for the registry's settings. Where something stands in for
             what a setting names, tables say so, and scores are by references of its own.
-        name: what tables call the policy.
-        num_envs: dialogues at once, for a policy with `predict`.
-        deterministic: such a policy takes the likeliest action, else draws one. None for as it
-            learned: one that draws its actions while it learns (PPO, GRPO ...) draws them here,
-            any other takes the likeliest. `Result.actions` says which.
-        trust: read a checkpoint where it is a pickle, such as Stable-Baselines3 writes; that can
-            run code of whoever made it.
         report: called with the number of episodes that have just ended.
-        record: what is said is kept, in `Episodes.dialogues`.
-        options: of every reset; they fix hidden parts of the dialogues.
+        more: see `EvaluateOptions`.
 
     Raises:
         ValueError: an argument is impossible, or the policy does not fit the environment.
@@ -67,7 +77,9 @@ def evaluate(
         FileNotFoundError: there is no such checkpoint.
         ImportError: a checkpoint is given and the package `agents` cannot be imported.
     """
-    kwargs, called = dict(env_kwargs or {}), name or policy_name(policy)
+    check_arguments(more, EvaluateOptions.__annotations__, "evaluate")
+    kwargs, called = dict(env_kwargs or {}), more.get("name") or policy_name(policy)
+    trust, best = more.get("trust", False), more.get("deterministic")
     if ids is None:
         policy, ids, remembered = open_where_trained(policy, trust)
         kwargs = {**remembered, **kwargs}
@@ -79,15 +91,15 @@ def evaluate(
     opened = open_policy(policy, names, kwargs.get("learner", "system"), trust)
     jobs = [(seed, episode) for seed in seeds for episode in range(episodes)]
     drawing = learns_by_sampling(opened)
-    best = not drawing if deterministic is None else deterministic
+    best = not drawing if best is None else best
     by_id = {}
     stand_ins: dict[str, str] = {}
     oracle = False
     for entry in entries.values():
-        size = min(num_envs, len(jobs))
+        size, record = min(more.get("num_envs", 128), len(jobs)), more.get("record", False)
         player = Player(entry, opened, kwargs, num_envs=size, deterministic=best, record=record)
         with closing(player):
-            played = list(player.play(jobs, options, report))
+            played = list(player.play(jobs, more.get("options"), report))
         stand_in, oracle = player.task.stand_in, oracle or is_oracle(player.policy)
         if stand_in:
             stand_ins[entry.id] = stand_in

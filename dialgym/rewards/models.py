@@ -14,6 +14,7 @@ from dialgym.optional import require
 from dialgym.rewards.base import Reply, Reward
 from dialgym.rewards.overlap import references
 
+DTYPES = ("float32", "bfloat16", "float16")
 UNLIMITED = 10**9
 """Tokenizers without a limit say that it is larger than this."""
 EMBEDDINGS_KEPT = 2**14
@@ -36,19 +37,22 @@ class ClassifierReward(Reward):
         batch_size: replies of one call of the model.
         max_length: tokens it reads of a pair, its whole window by default. The longer of context
             and reply is cut first, from its beginning.
+        dtype: of its weights: ``float32``, ``bfloat16`` or ``float16``.
     """
 
     model: str | None = None
     device: str = "auto"
     batch_size: int = 32
     max_length: int | None = None
+    dtype: str = "float32"
 
     @cached_property
     def classifier(self) -> "SequenceClassifier":
         """The model, loaded."""
         assert self.model is not None
+        one_of("dtype", self.dtype, DTYPES, f"reward {self.name!r}")
         classifier = SequenceClassifier(
-            self.model, self.name, self.device, self.batch_size, self.max_length
+            self.model, self.name, self.device, self.batch_size, self.max_length, self.dtype
         )
         self._check(classifier)
         return classifier
@@ -70,10 +74,16 @@ class SequenceClassifier:
     """
 
     def __init__(
-        self, model: str, name: str, device: str, batch_size: int, max_length: int | None
+        self,
+        model: str,
+        name: str,
+        device: str,
+        batch_size: int,
+        max_length: int | None,
+        dtype: str = "float32",
     ) -> None:
         torch = require("torch", "agents", f"a model for reward {name!r}")
-        self.tokenizer, self.model = _load(model, name)
+        self.tokenizer, self.model = _load(model, name, dtype)
         if device == "auto":
             device = "cuda" if torch.cuda.is_available() else "cpu"
         self.model.to(device).eval()
@@ -134,13 +144,13 @@ class SequenceClassifier:
         return np.asarray(logits.double().cpu().numpy())
 
 
-def _load(path: str, name: str) -> tuple[Any, Any]:
+def _load(path: str, name: str, dtype: str) -> tuple[Any, Any]:
     require("transformers", "agents", f"a model for reward {name!r}")
     folder = model_folder(path, f"the model of reward {name!r}")
     try:
         tokenizer = pretrained("AutoTokenizer", folder, truncation_side="left")
         model, info = pretrained(
-            "AutoModelForSequenceClassification", folder, output_loading_info=True
+            "AutoModelForSequenceClassification", folder, output_loading_info=True, dtype=dtype
         )
     except Exception as error:  # broken weights have errors of their own
         raise ValueError(

@@ -262,10 +262,9 @@ def log_games(
         ValueError: the corpus has fewer dialogues.
     """
     task, learner, number = dialogue.task, dialogue.learner, job[1]
-    if number >= len(logs):
+    if number >= (most := logs.count(task)):
         raise ValueError(
-            f"collect: expected at most {len(logs)} episodes, the dialogues of the corpus; "
-            f"got more."
+            f"collect: expected at most {most} episodes, the dialogues of the corpus; got more."
         )
     log = logs.log(task, number)
     other = _Repeated([text for party, text in log.turns if party != learner])

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 NEAREST, OFFSET = 6, 0.15
-"""How many neighbours a word is taken for, and what is added to the probability of each."""
+"""Number of neighbours that a word is taken for, and the addition to the probability of each."""
 FEW = 400
 """Words of which all pairs are compared at once."""
 

@@ -169,7 +169,7 @@ class Task(ABC):
     """Of the rules: one more with each change that moves what is said, gained, or the end."""
     parties: ClassVar[Parties] = (SYSTEM, USER)
     speakers: ClassVar[Mapping[str, Mapping[str, Callable[..., Speaker] | str]]] = {}
-    """Who can play each party, by party and name; the first of a party is its default.
+    """Speakers of each party, by party and name; the first of a party is its default.
 
     Those of the user are simulators, those of the system scripted policies. Each is a class or a
     function that makes one, or its ``module:name``, which is imported when it is asked for.
@@ -185,19 +185,19 @@ class Task(ABC):
     options: ClassVar[tuple[str, ...]] = ()
     """Names that `reset(options=...)` understands."""
     tokenizer: ClassVar[str] = "char"
-    """What token views read utterances with, unless they are told otherwise."""
+    """Tokenizer of token views, unless they are given another."""
     hidden_fields: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     """The attributes of a state that a party is not told, by party; see `observed`. Where none are
     named, those that `Facts.hidden` calls by their names."""
     how_to_play: ClassVar[Mapping[str, str]] = {}
-    """What a person who plays a party is told first, by party, in a sentence or two."""
+    """Instructions for a person, by the party that is played, in a sentence or two."""
     for_people: ClassVar[Mapping[str, Any]] = {}
     """Settings of the task that suit a person who plays it, unless told otherwise."""
     facts: Facts
     played: Mapping[str, Any] = {}
     """Settings as they came out where the surroundings decide: the files that a name means."""
     stand_in: str | None = None
-    """What is played in place of what the settings name, if that is not to be had: ``built-in``."""
+    """Name of what is played where the data of the settings is unavailable: ``built-in``."""
     made_with: Mapping[str, Any] | None = None
     """The arguments that it was made with, by name; None where some had no name (``*args``)."""
 

@@ -106,8 +106,8 @@ class Log(NamedTuple):
 class Logs(Protocol):
     """Dialogues of a corpus, to be held again under the rules of a task."""
 
-    def __len__(self) -> int:
-        """Number of dialogues."""
+    def count(self, task: Any) -> int:
+        """Number of dialogues that there are for a task."""
         ...
 
     def log(self, task: Any, number: int) -> Log:

@@ -19,7 +19,7 @@ def gdpl(**settings):
     data = dialgym.collect(SLOTS, "handcrafted", 4, seed=0)
     more = {"n_steps": 16, "batch_size": 32, "n_epochs": 1}
     env = dialgym.sb3_vec_env(SLOTS, 2, seed=0)
-    return GDPL("MlpPolicy", env, data, policy_kwargs=ACTS, **more, **settings)
+    return GDPL("MlpPolicy", env, dataset=data, policy_kwargs=ACTS, **more, **settings)
 
 
 MAKERS = {

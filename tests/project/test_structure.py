@@ -26,6 +26,9 @@ def test_docstrings_say_what_is_there_and_ask_nothing():
     modules = [str(path) for path in FILES if QUESTION.match(source_of(path).docstring)]
     others = [each.place for each in definitions(*PACKAGES) if QUESTION.match(each.docstring)]
     assert modules + others == []
+    constants = [text for path in FILES for text in source_of(path).constants]
+    assert len(constants) > 300
+    assert [text for text in constants if QUESTION.match(text)] == []
 
 
 @pytest.mark.parametrize("package", PACKAGES)

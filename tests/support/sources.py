@@ -2,6 +2,7 @@
 
 import ast
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,11 +28,16 @@ class Import(NamedTuple):
 
 
 class Source(NamedTuple):
-    """A file. Its imports are all: those within functions, and those for types alone, too."""
+    """A file.
+
+    `constants` are the texts below assignments. Its imports are all: those within functions, and
+    those for types alone, too.
+    """
 
     lines: int
     docstring: str
     definitions: list[Definition]
+    constants: list[str]
     at_import: set[str]
     imports: list[Import]
     methods_called: set[str]
@@ -55,6 +61,7 @@ def source_of(path: Path) -> Source:
         len(text.splitlines()),
         docstring_of(tree),
         [definition(path, node) for node in nodes if isinstance(node, Function | ast.ClassDef)],
+        [text for node in nodes for text in texts_of_constants(getattr(node, "body", []))],
         imported_at_import(tree.body),
         [found for node in nodes if (found := import_of(node))],
         {call.attr for call in calls if isinstance(call, ast.Attribute)},
@@ -63,6 +70,19 @@ def source_of(path: Path) -> Source:
 
 def docstring_of(node: ast.Module | Function | ast.ClassDef) -> str:
     return (ast.get_docstring(node, clean=False) or "").strip()
+
+
+def texts_of_constants(body: object) -> list[str]:
+    """The texts that follow an assignment in a module or a class."""
+    nodes = body if isinstance(body, list) else []
+    return [
+        text.value.value
+        for assigned, text in pairwise(nodes)
+        if isinstance(assigned, ast.Assign | ast.AnnAssign)
+        and isinstance(text, ast.Expr)
+        and isinstance(text.value, ast.Constant)
+        and isinstance(text.value.value, str)
+    ]
 
 
 def definition(path: Path, node: Function | ast.ClassDef) -> Definition:

@@ -42,6 +42,24 @@ def visdial_json(count: int = 8, split: str = "val", first_id: int = 100) -> dic
     return {"version": "1.0", "split": split, "data": data}
 
 
+def visdial05_json(count: int = 8) -> list[dict]:
+    """The same dialogues as v0.5 has them: a list, texts in place, no ids, no question marks."""
+    data = visdial_json(count)["data"]
+    return [
+        {
+            "caption": row["caption"],
+            "dialog": [
+                {
+                    "question": data["questions"][turn["question"]],
+                    "answer": data["answers"][turn["answer"]],
+                }
+                for turn in row["dialog"]
+            ],
+        }
+        for row in data["dialogs"]
+    ]
+
+
 def answers_of(image: int) -> tuple[str, ...]:
     """The answers about an image."""
     sunny = "yes" if image % 2 else "no"

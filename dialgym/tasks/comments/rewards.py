@@ -21,7 +21,7 @@ TRANSFORMS: Mapping[str, Callable[[Any], Any]] = {
     "sign": lambda scores: np.where(np.isnan(scores), scores, np.where(scores > 0, 1.0, -1.0)),
     "log": lambda scores: np.sign(scores) * np.log1p(np.abs(scores)),
 }
-"""What is made of scores."""
+"""Functions of scores, by name."""
 LOGGED = "score"
 """The label of a comment of the data, as a number made of its score."""
 

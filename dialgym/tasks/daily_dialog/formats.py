@@ -14,9 +14,9 @@ from dialgym.io.tables import Row, RowLocation, all_rows, first
 from dialgym.language.text import plain
 
 ACTS = ("inform", "question", "directive", "commissive")
-"""What the data's numbers 1-4 mean."""
+"""Acts of the data's numbers 1-4."""
 EMOTIONS = ("no emotion", "anger", "disgust", "fear", "happiness", "sadness", "surprise")
-"""What the data's numbers 0-6 mean."""
+"""Emotions of the data's numbers 0-6."""
 TURNS = ("dialog", "dialogue", "utterances", "turns")
 BUILTIN = files("dialgym.tasks.daily_dialog") / "everyday.jsonl.gz"
 

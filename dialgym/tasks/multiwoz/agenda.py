@@ -43,7 +43,7 @@ SAID_AGAIN = {
     "pricerange": "in the same price range as the {}",
     "area": "same area as the {}",
 }
-"""How a value that another domain has too is said, now and then, under the fault ``same_as``."""
+"""Wording of a value that another domain has too, now and then, under the fault ``same_as``."""
 
 
 class AgendaItem(NamedTuple):

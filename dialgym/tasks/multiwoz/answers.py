@@ -21,9 +21,9 @@ from dialgym.tasks.multiwoz.values import partial_ratio
 TABLED = ("attraction", "hotel", "restaurant", "train")
 """The domains whose rows are looked for by all that is said."""
 UNKNOWN = "unknown"
-"""What the system says of a cell that the database does not know."""
+"""Text of a cell that the database does not know."""
 ALIKE = 60
-"""How alike answer and cell are in per cent, at least, under the fault ``fuzzy_answers``."""
+"""Least similarity of answer and cell in per cent, under the fault ``fuzzy_answers``."""
 
 TOLD: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {

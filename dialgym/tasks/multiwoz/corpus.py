@@ -125,6 +125,10 @@ class MultiWOZCorpus:
     def __len__(self) -> int:
         return len(self.dialogues)
 
+    def count(self, task: Any) -> int:
+        """See `dialgym.tasks.generators.Logs`."""
+        return len(self)
+
     def log(self, task: Any, number: int) -> Log:
         """See `dialgym.tasks.generators.Logs`."""
         dialogue = self.dialogues[number]
@@ -180,7 +184,7 @@ def _references(world: World) -> Mapping[tuple[str, str], Mapping[str, str]]:
 
 
 ASKED_FOR = {domain: REQUESTABLE[domain][:1] for domain in DOMAINS}
-"""What a user wants to be told who is not heard to ask for anything."""
+"""Requests of a user who is not heard to ask for anything."""
 
 
 def _said_goal(turns: Iterable[tuple[str, Acts]]) -> MultiWOZGoal:

@@ -147,6 +147,11 @@ class Rules:
         strict = self.settings.strict
         return self.evaluator.success(state.goal, state.user, state.record, strict)
 
+    def successes(self, state: MultiWOZState) -> Mapping[str, bool]:
+        """Return for each domain of the goal whether it is met as the settings ask for."""
+        strict = self.settings.strict
+        return self.evaluator.successes(state.goal, state.user, state.record, strict)
+
     def metrics(self, state: MultiWOZState) -> DialogueMetrics:
         """Measures of how well the goal is met so far."""
         return self.evaluator.metrics(state.goal, state.user, state.record)

@@ -273,6 +273,19 @@ class Evaluator:
             return False
         return all(self._matches(d, w, user, record) for d, w in goal.domains.items())
 
+    def successes(
+        self, goal: MultiWOZGoal, user: MultiWOZUserState, record: Record, strict: bool = False
+    ) -> dict[str, bool]:
+        """Return for each domain of the goal whether it is answered, booked, and matches.
+
+        It is a `success` if all of them are, and something was asked for or booked.
+        """
+        return {
+            domain: self._done(domain, wanted, record, strict) is not False
+            and self._matches(domain, wanted, user, record)
+            for domain, wanted in goal.domains.items()
+        }
+
     def domain_success(self, goal: MultiWOZGoal, record: Record, domain: str) -> bool:
         """Return True if all that is wanted of a domain is answered and booked."""
         wanted = goal.domains.get(domain)

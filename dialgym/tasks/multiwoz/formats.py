@@ -18,7 +18,7 @@ FILES = ("*_db.json", "value_set.json", "goal_model.json", PICKLE)
 """The names of MultiWOZ's files that are read, in whatever folders."""
 Rows = Sequence[Mapping[str, str]]
 NEEDED = {**INFORMABLE, "police": ("name", "phone"), "train": (*INFORMABLE["train"], "trainID")}
-"""What each row of a domain must say; other slots may be missing."""
+"""Slots that each row of a domain must have; others may be missing."""
 
 
 class Tables(NamedTuple):

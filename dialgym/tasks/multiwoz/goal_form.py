@@ -12,9 +12,9 @@ ORDER = "domain_ordering"
 WHERE = "option 'goal' of MultiWOZ"
 PARTS = ("info", "fail_info", "book", "fail_book", "reqt", "booked")
 _NOTES = ("message", "topic", "eod")
-"""What goals of the corpus have beside domains."""
+"""Keys of the goals of the corpus beside domains."""
 _MARKS = ("invalid", "pre_invalid", "none")
-"""What their constraints have beside slots."""
+"""Keys of their constraints beside slots."""
 _FORM = "{'hotel': {'info': {'area': 'north'}, 'reqt': ['phone'], 'book': {'day': 'friday', ...}}}"
 
 

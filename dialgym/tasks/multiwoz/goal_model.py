@@ -18,7 +18,7 @@ from dialgym.tasks.multiwoz.ontology import BOOKABLE, DAYS, DOMAINS, INFORMABLE,
 TIMES = ("arriveBy", "leaveAt")
 """The slots of trains and taxis of which a goal has exactly one."""
 ENDS = ("departure", "destination")
-"""Where trains and taxis go from and to."""
+"""Slots of the ends of a journey by train or taxi."""
 
 
 class Weighted(NamedTuple):

@@ -11,7 +11,7 @@ PARTS = (
     *("slot_probability", "value_distribution", "domain_ordering", "booking_probability"),
     *("slot_count", "slot_combination"),
 )
-"""What the six parts of the pickle are called as JSON."""
+"""Names of the six parts of the pickle in JSON."""
 _ALLOWED = {("collections", kind.__name__): kind for kind in (Counter, OrderedDict, defaultdict)}
 
 

@@ -20,9 +20,9 @@ FORCED = {
     "restaurant": ("time", "day", "people"),
     "train": ("people",),
 }
-"""What a booking must say."""
+"""Slots that a booking must have."""
 CHANGES, DRAWS = 100, 1000
-"""How often a goal that no row meets is changed, and how often a goal is drawn again."""
+"""Most changes of a goal that no row meets, and most draws of a goal."""
 Uniforms = Iterator[float]
 
 

@@ -19,13 +19,13 @@ INFORMABLE: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "train": ("leaveAt", "destination", "day", "arriveBy", "departure"),
     }
 )
-"""What a user can constrain: 24 slots in all."""
+"""Slots that a user can constrain: 24 in all."""
 BOOKABLE: Mapping[str, tuple[str, ...]] = MappingProxyType(
     dict.fromkeys(DOMAINS, ())
     | {"hotel": ("people", "day", "stay"), "restaurant": ("people", "day", "time")}
     | {"train": ("people",)}
 )
-"""What a booking says."""
+"""Slots of a booking."""
 REQUESTABLE: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "attraction": ("entrance fee", "type", "address", "postcode", "phone", "area", "name"),
@@ -42,7 +42,7 @@ REQUESTABLE: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "train": ("arriveBy", "duration", "price", "trainID", "leaveAt", "Ref"),
     }
 )
-"""What a user can ask for."""
+"""Slots that a user can ask for."""
 
 _PLACE = {"Addr": "address", "Phone": "phone", "Post": "postcode"}
 _FOUND = {"Area": "area", "Choice": "choice", "Name": "name", "Price": "pricerange"}

@@ -17,7 +17,7 @@ DRAWN = "drawn"
 GOALS = (DRAWN, "train", "test")
 """Goals drawn from the goal model, or those of a frozen set."""
 DRAWS = 100
-"""How many goals are drawn in search of one that keeps all domains: a train may be dropped."""
+"""Most draws of a goal that keeps all domains: a train may be dropped."""
 
 
 def choose_goal(

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dialgym.tasks.multiwoz.data import World
 
 PLACES = ("attraction", "hotel", "restaurant", "police", "hospital")
-"""Where a taxi goes."""
+"""Domains of the ends of a taxi ride."""
 
 
 def slot_values(world: World, domain: str, slot: str) -> tuple[str, ...]:

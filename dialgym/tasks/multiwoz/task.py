@@ -25,6 +25,7 @@ from dialgym.tasks.multiwoz.languages.base import goal_acts
 from dialgym.tasks.multiwoz.languages.keywords import about_domain
 from dialgym.tasks.multiwoz.noise import NoisyChannel
 from dialgym.tasks.multiwoz.notation import read_acts
+from dialgym.tasks.multiwoz.ontology import DOMAINS
 from dialgym.tasks.multiwoz.rewards import COMPONENTS, REWARDS, bounds
 from dialgym.tasks.multiwoz.settings import GOALS, choose_goal
 from dialgym.tasks.multiwoz.stages import find_stage
@@ -40,11 +41,11 @@ ACTS = {
 }
 """The forms of the system's acts, by the setting ``acts``."""
 METRICS = ("inform_precision", "inform_recall", "inform_f1", "book_rate", "match",
-           "success_strict", "complete")  # fmt: skip
+           "success_strict", "complete", *(f"success_{domain}" for domain in DOMAINS))  # fmt: skip
 HIDDEN_ACTS = {SYSTEM: ("goal", "user", "record"), USER: ("record",)}
-"""What each party is not told of the dialogue on acts."""
+"""Fields of the dialogue on acts that each party is not told."""
 BELIEVED = ("constraints", "requests", "user_acts", "domain", "booked", "offered")
-"""What the user is not told of the system's belief: all but what the system has said."""
+"""Fields of the system's belief that the user is not told: all but what the system has said."""
 
 
 @dataclass(slots=True)
@@ -86,7 +87,7 @@ class MultiWOZ(Task):
     done, and at the end 80 if the goal is met, else -40. The dialogue ends (terminated) when the
     user says goodbye, or after `turns` utterances of the system (truncated). The goal is met if
     all requests are answered, what was booked is what was wanted, and some row agrees with
-    everything; `metrics` tells more.
+    everything; `metrics` tells more, by domain as well (``success_hotel``).
 
     Args:
         world: a folder, zip or ``hf:NAME`` of MultiWOZ's files, or ``"built-in"``; None for the
@@ -292,11 +293,14 @@ class MultiWOZ(Task):
         return self.nlu.understand(text, party) or read_acts(text) or ()
 
     def metrics(self, state: MultiWOZDialogue) -> Mapping[str, float]:
-        """Inform precision, recall and F1, book rate, match, strict success, complete."""
+        """Inform precision, recall and F1, book rate, match, strict success, complete, by domain.
+
+        ``success_hotel`` is that of the hotel alone; -1 if the goal has none.
+        """
         found = self.rules.metrics(state.dialogue)
-        counts = found.counts
+        counts, done = found.counts, self.rules.successes(state.dialogue)
         values = (counts.precision, counts.recall, counts.f1, found.book_rate, found.match,
-                  found.strict_success, found.complete)  # fmt: skip
+                  found.strict_success, found.complete, *map(done.get, DOMAINS))  # fmt: skip
         return {n: -1.0 if v is None else float(v) for n, v in zip(METRICS, values)}
 
     @cached_property

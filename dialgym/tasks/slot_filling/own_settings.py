@@ -14,7 +14,7 @@ from dialgym.tasks.slot_filling.user import USERS, SlotUserBehaviour
 WHERE = "SlotFilling"
 YAML = (".yml", ".yaml")
 Given = Mapping[str, Any] | str | PathLike[str] | None
-"""What a setting may be: a mapping, the path of a YAML file that holds one, or None."""
+"""Form of a setting: a mapping, the path of a YAML file that holds one, or None."""
 
 
 class GoalSettings(NamedTuple):

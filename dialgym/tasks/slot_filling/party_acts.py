@@ -24,7 +24,7 @@ PLAIN = ("hello", "affirm", "negate", "reqalts", "repeat", "silence", "ack", "th
 OTHERS = ("inform_all", "inform_dontcare", "request_all", *PLAIN)
 """Acts of the user that are about no slot in particular, in order."""
 QUESTIONS = ("request", "confirm", "select", "reqmore")
-"""What a yes or a no answers."""
+"""Acts that a yes or a no answers."""
 
 
 class SlotSystemActs(PartyActs):

@@ -18,7 +18,7 @@ REQUESTED = 0.5
 REMEMBERED = 10_000
 """Sets of rows, and of constraints, of which is remembered what follows from them."""
 SURE = 0.5
-"""What else the user does is believed above this."""
+"""Least probability of a method or discourse act that is believed."""
 
 
 class Summariser:

@@ -7,10 +7,10 @@ from dialgym.language.acts import Act, SlotValue
 from dialgym.tasks.slot_filling.domain.ontology import DONTCARE, NAME, NONE, Ontology
 
 METHODS = (NONE, "byconstraints", "byname", "finished", "byalternatives", "restart")
-"""How a user looks for a row."""
+"""Methods by which a user looks for a row."""
 BY_METHOD: Mapping[str, int] = {name: i for i, name in enumerate(METHODS)}
 DISCOURSE = ("ack", "hello", NONE, "repeat", "silence", "thankyou", "bye")
-"""What else a user does; the belief vector leaves out the last."""
+"""Discourse acts of a user; the belief vector leaves out the last."""
 BY_DISCOURSE: Mapping[str, int] = {name: i for i, name in enumerate(DISCOURSE)}
 YES, NO = "1", "0"
 """The values of `Ontology.binary` slots."""

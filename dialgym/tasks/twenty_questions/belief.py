@@ -9,7 +9,7 @@ from dialgym.tasks.posterior import entropy
 from dialgym.tasks.twenty_questions.types import NO, NOTHING, UNCLEAR, YES
 
 _LEAST = 1e-9
-"""What an answer that the rules would never give counts, once answers contradict each other."""
+"""Likelihood of an answer that the rules would never give, once answers contradict each other."""
 
 
 class Beliefs:

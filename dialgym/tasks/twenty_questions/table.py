@@ -23,7 +23,7 @@ CELLS = {
     **dict.fromkeys(("0", "0.0", "no", "n", "false"), NO),
     **dict.fromkeys(("", "?", "none", "nan", "unknown"), UNCLEAR),
 }
-"""What may stand in a cell, upper or lower case."""
+"""Texts of a cell, in upper or lower case."""
 ARTICLES = ("a", "an", "the", "some")
 _AUXILIARIES = {"is": "is it", "can": "can it", "has": "does it have", "does": "does it"}
 

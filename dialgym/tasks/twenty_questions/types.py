@@ -9,7 +9,7 @@ from dialgym.language import Utterance
 NO, YES, UNCLEAR = 0, 1, 2
 """Codes of answers, and of what is true: UNCLEAR is what the table does not know."""
 REPLIES = ("no", "yes", "I can't tell")
-"""How the answerer says them."""
+"""Texts of the answers."""
 NOTHING = -1
 """Code of an utterance that is not understood; questions and guesses have those from 0 on."""
 

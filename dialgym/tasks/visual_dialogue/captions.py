@@ -14,7 +14,7 @@ from dialgym.tasks.visual_dialogue.scenes import (
 )
 
 ADJECTIVES = {"wood": "wooden", "metal": "metal", "glass": "glass"}
-"""What something is called that is made of a material."""
+"""Adjectives of materials."""
 
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six")
 _OTHERS = ("", "another one", "two others", "three others", "four others")

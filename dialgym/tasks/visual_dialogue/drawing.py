@@ -13,7 +13,7 @@ WIDTH, HEIGHT = 480, 360
 FINE = 3
 """Scenes are drawn so many times larger, then made smaller, which gives smooth edges."""
 HORIZON = 0.47
-"""Where the ground begins, from the top."""
+"""Beginning of the ground, from the top."""
 TINTS = {
     "red": (219, 68, 66), "orange": (240, 126, 34), "yellow": (250, 216, 58),
     "green": (63, 150, 84), "blue": (58, 124, 206), "purple": (142, 88, 182),
@@ -25,7 +25,7 @@ SOILS = {
     "snow": ((250, 252, 255), (214, 226, 240)),
 }
 DARK = 0.62
-"""How bright the ground and the toys are by night, against the day."""
+"""Brightness of the ground and the toys by night, as a share of that by day."""
 Colour = tuple[int, int, int]
 
 

@@ -34,13 +34,14 @@ class ImageGuesser(Protocol):
 
 
 GUESSERS = {
+    "cached": f"{ROOM}.cached:CachedGuesser",
     "exact": f"{ROOM}.exact:ExactGuesser",
     "learned": f"{ROOM}.learned:LearnedGuesser",
     "remote": f"{ROOM}.remote:RemoteGuesser",
     "words": f"{ROOM}.retrieval:WordGuesser",
 }
 """Guessers by name, each made as ``Class(pool)``, or ``Class(pool, ARGUMENT)`` for a name that is
-followed by a colon and an argument: ``learned:PATH``, ``remote:URL``."""
+followed by a colon and an argument: ``cached:PATH``, ``learned:PATH``, ``remote:URL``."""
 
 
 def make_guesser(spec: Any, pool: Pool) -> ImageGuesser:
@@ -52,7 +53,7 @@ def make_guesser(spec: Any, pool: Pool) -> ImageGuesser:
     if isinstance(spec, ImageGuesser):
         return spec
     where = (
-        "VisualDialogue ('exact', 'learned:PATH', 'remote:URL', or an object with "
+        "VisualDialogue ('exact', 'learned:PATH', 'remote:URL', 'cached:PATH', or an object with "
         "percentiles(dialogues))"
     )
     guesser: ImageGuesser = make_part("guesser", spec, None, GUESSERS, where, pool)

@@ -25,7 +25,7 @@ SURE = 0.9
 """Posterior of the best scene from which a greedy questioner stops, where it may."""
 TIE = 1e-9
 STOPS = 0.1
-"""How often those stop who do not think, where they may."""
+"""Probability of stopping of policies that do not look ahead."""
 
 
 class SceneAnswerer:
@@ -184,11 +184,11 @@ class Bank(NamedTuple):
 
 
 KINDS = {"exist": 0.4, "check": 0.3, "relation": 0.05, "count": 0.1, "describe": 0.02, "ask": 0.13}
-"""How often the human-like questioner asks each kind: mostly what can be answered by yes and no."""
+"""Shares of the kinds of questions of the human-like questioner, mostly of yes and no."""
 OFF_TOPIC = 0.02
-"""How much less often it asks what something is like that has not come up."""
+"""Factor of questions about something that has not come up."""
 IN_DETAIL = 0.1
-"""How much less often it asks whether there is something of a kind and a colour."""
+"""Factor of questions for something of a kind and a colour."""
 
 
 class HumanLikeSceneQuestioner(EachReplies):

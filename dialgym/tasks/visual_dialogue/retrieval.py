@@ -1,4 +1,4 @@
-"""Speakers and a guesser for the images of VisDial, from what people said about them."""
+"""Speakers, logs and a guesser for the images of VisDial, from what people said about them."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,29 +9,31 @@ import numpy as np
 from dialgym.errors import finite_number, whole_number
 from dialgym.io.cache import PerTask
 from dialgym.simulators import EachReplies
+from dialgym.tasks.generators import Log
 from dialgym.tasks.hidden import reveal
 from dialgym.tasks.visual_dialogue.guessers import Held, by_distance
 from dialgym.tasks.visual_dialogue.hashing import inverse_frequencies, words_of
 from dialgym.tasks.visual_dialogue.pool import Pool
+from dialgym.tasks.visual_dialogue.types import ANSWERER, QUESTIONER, STOP
 from dialgym.tasks.visual_dialogue.visdial import CANNOT_TELL, VisDialPool
 
 ASKING = ("how many", "how", "what", "which", "where", "who", "why", "when")
-"""What questions begin with that cannot be answered by yes or no; the longer ones first."""
+"""Beginnings of questions that cannot be answered by yes or no; the longer ones first."""
 _COMMON = """
 a an the this that these those it its is are was were be there any some of in on at to and or can
 could you i see tell do does did have has picture photo image visible here
 """
-STOP = frozenset(_COMMON.split()).union(*map(str.split, ASKING))
+STOP_WORDS = frozenset(_COMMON.split()).union(*map(str.split, ASKING))
 """Words that say little of what a question is about, or are compared as its kind."""
 ELSE = "what else do you see?"
-"""What is asked when there is no question left."""
+"""Question for when there is none left."""
 Vector = Mapping[str, float]
 
 
 def content_words(text: str) -> list[str]:
-    """The words of a question without those of `STOP`; all of them where no other is left."""
+    """The words of a question without those of `STOP_WORDS`; all of them where no other is left."""
     words = words_of(text)
-    return [word for word in words if word not in STOP] or words
+    return [word for word in words if word not in STOP_WORDS] or words
 
 
 def kind(question: str) -> str:
@@ -156,6 +158,54 @@ def _new_questions(
         for question, _ in rounds:
             if tuple(words_of(question)) not in asked:
                 yield question
+
+
+class VisDialCorpus:
+    """The dialogues of people about the images of VisDial, one of each image in their order.
+
+    They are held again under the rules of the task: one is over where the task says so, and a
+    shorter one is truncated.
+
+    Args:
+        stops: whether each dialogue gives one for every number of its rounds, from none to all,
+            after which the questioner says ``<stop>``; ``mode="agent_stops"`` alone lets it.
+    """
+
+    def __init__(self, stops: bool = False) -> None:
+        self.stops = stops
+        self._ends: PerTask = PerTask()
+
+    def count(self, task: Any) -> int:
+        """See `dialgym.tasks.generators.Logs`.
+
+        Raises:
+            ValueError: the images are not VisDial's, or the questioner may not stop.
+        """
+        return int(self._ends_of(task)[-1])
+
+    def log(self, task: Any, number: int) -> Log:
+        """See `dialgym.tasks.generators.Logs`."""
+        ends = self._ends_of(task)
+        image = int(np.searchsorted(ends, number, "right"))
+        rounds = task.pool.dialogues[image].rounds
+        if self.stops:
+            rounds = rounds[: number - int(ends[image - 1] if image else 0)]
+        said = [turn for pair in rounds for turn in zip((QUESTIONER, ANSWERER), pair)]
+        return Log({"image": image}, [*said, *([(QUESTIONER, STOP)] if self.stops else [])])
+
+    def _ends_of(self, task: Any) -> np.ndarray:
+        """(n,) int64: how many dialogues there are up to that of each image, itself included."""
+        if task not in self._ends:
+            dialogues = of_visdial(task.pool, "policy 'corpus'").dialogues
+            if self.stops and (mode := task.scoring.mode) != "agent_stops":
+                raise ValueError(
+                    f"stops of the policy 'corpus': expected mode='agent_stops'; got {mode!r}. "
+                    "Set it (env_kwargs, --set), or leave stops out."
+                )
+            each = [len(d.rounds) + 1 if self.stops else min(1, len(d.rounds)) for d in dialogues]
+            self._ends[task] = np.cumsum(each)
+        ends: np.ndarray = self._ends[task]
+        return ends
 
 
 class WordGuesser:

@@ -14,13 +14,13 @@ COLUMNS = ("left", "middle", "right")
 GROUNDS = ("grass", "sand", "snow")
 TIMES = ("day", "night")
 CELLS = tuple((row, column) for row in ROWS for column in COLUMNS)
-"""Where an object can stand; each cell holds one at most."""
+"""Cells for objects; each holds one at most."""
 MOST = 5
 """Most objects of a scene; the fewest are 2."""
 ALIKE = 0.3
-"""How often an object is of the category of the first, so that there is something to count."""
+"""Share of objects of the category of the first, so that there is something to count."""
 SPLITS = {"train": (0, 3000), "validation": (3000, 4000), "test": (4000, 5000)}
-"""Which of the scenes of a seed are whose."""
+"""Ranges of the scenes of a seed, by split."""
 
 ATTRIBUTES = {
     "category": CATEGORIES,

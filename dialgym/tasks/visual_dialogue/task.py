@@ -57,8 +57,9 @@ class VisualDialogue(Task):
     Args:
         pool: the images: ``"scenes"`` or a mapping such as ``{"name": "scenes", "scenes": 100,
             "split": "test", "seed": 1, "vague": 0.1}``; ``"visdial:PATH"``; or a `Pool`.
-        guesser: ``"exact"``, ``"words"`` (VisDial), ``"learned:PATH"``, ``"remote:URL"``, or an
-            object with ``percentiles(dialogues)``.
+        guesser: ``"exact"``, ``"words"`` (VisDial), ``"learned:PATH"``, ``"remote:URL"``,
+            ``"cached:PATH"`` (what people said alone), or an object with
+            ``percentiles(dialogues)``.
         answerer: None for the pool's own; ``"rules"``, ``"retrieval"``, ``"remote:URL"``, or an
             object with ``reply(task, state, rng)``.
         mode: who ends a dialogue: ``"env_stops"``, ``"agent_stops"`` or ``"10_stop"``.
@@ -114,6 +115,7 @@ class VisualDialogue(Task):
     generators = {  # noqa: RUF012
         "graded": f"{POLICIES}:graded",
         "branching": f"{POLICIES}:branching",
+        "corpus": f"{ROOM}.retrieval:VisDialCorpus",
     }
     hidden_fields = {QUESTIONER: ("image", "private", "percentiles")}  # noqa: RUF012
 

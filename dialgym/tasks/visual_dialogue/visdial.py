@@ -1,7 +1,8 @@
-"""The images of VisDial v1.0: captions, ten rounds of questions and answers each, and features.
+"""The images of VisDial: captions, ten rounds of questions and answers each, and features.
 
-The data of Das et al. (2017), "Visual Dialog": one JSON file a split, in which questions and
-answers are numbers into lists of texts. The pictures themselves are not needed.
+The data of Das et al. (2017), "Visual Dialog": one JSON file a split. In that of v1.0 questions and
+answers are numbers into lists of texts; that of v0.5 is a list of dialogues. The pictures
+themselves are not needed.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -39,7 +40,7 @@ class VisDialDialogue(NamedTuple):
     """A dialogue about an image.
 
     Attributes:
-        image_id: of the image, as COCO and Flickr number them.
+        image_id: of the image, as COCO and Flickr number them; its place in a file of v0.5.
         caption: what both parties know at the start.
         rounds: questions, which end in ``?``, and their answers.
         evasions: for each round, how its list of answer options says that the picture does not
@@ -53,12 +54,13 @@ class VisDialDialogue(NamedTuple):
 
 
 class VisDialPool(Pool):
-    """The images of one split of VisDial v1.0, each with the dialogue that people had about it.
+    """The images of one split of VisDial, each with the dialogue that people had about it.
 
     Args:
-        data: a VisDial v1.0 JSON, ``.gz`` or not; a zip or folder of some; or ``hf:NAME`` or
-            ``hf:NAME@REVISION``. Other files are passed over, and an image that two files have is
-            taken from the first.
+        data: a JSON of VisDial v1.0 or v0.5, ``.gz`` or not; a zip or folder of some; or
+            ``hf:NAME`` or ``hf:NAME@REVISION``. Other files are passed over, and an image that two
+            files have is taken from the first. A file of v0.5 has neither a split, which its name
+            tells, nor image ids: its row i goes with row i of the features.
         split: "train", "validation" or "test"; None where the data has but one.
         features: a file of image features, see `read_features`. Without one, features are made of
             the dialogues' words by hashing (`Hashing`): they say what was *talked* about in an
@@ -68,6 +70,7 @@ class VisDialPool(Pool):
 
     Attributes:
         dialogues: (n,), one of each image.
+        split_size: number of images of the split, of which these are the first.
         hashing: what made the features of words; None where they are of a file.
 
     Raises:
@@ -86,6 +89,7 @@ class VisDialPool(Pool):
     ) -> None:
         self._made_with = (data, split, features, size, hashed)
         name, found = dialogues_of(data, split)
+        self.split_size = len(found)
         if size is not None:
             found = found[: whole_number("size", size, "VisDialPool", 2, len(found))]
         self.dialogues: Sequence[VisDialDialogue] = found
@@ -134,25 +138,30 @@ def _load(place: Path, version: str) -> Mapping[str, Sequence[VisDialDialogue]]:
         if part.suffix == ".json" and (content := _content(part)) is not None:
             name = str(content.get("split", part.split or "validation"))
             own = splits.setdefault(SPLITS.get(name, name), {})
-            for dialogue in _dialogues(content["data"], part.name):
+            for dialogue in _dialogues(content["data"], part.name, len(own)):
                 own.setdefault(dialogue.image_id, dialogue)
     if not any(splits.values()):
         got = ", ".join(seen[:5]) or "nothing"
         raise ValueError(
             f"data {str(place)!r}: expected a VisDial v1.0 JSON with data.dialogs, data.questions "
-            f"and data.answers; got {got}. Give the file, or a folder or zip that has it."
+            f"and data.answers, or that of v0.5, a list of dialogues; got {got}. Give the file, or "
+            "a folder or zip that has it."
         )
     return {name: tuple(found.values()) for name, found in splits.items() if found}
 
 
 def _content(part: ArchiveMember) -> Mapping[str, Any] | None:
-    """The JSON of a part if it is of dialogues; None for a file of something else."""
+    """The JSON of a part if it is of dialogues, v0.5 as v1.0; None for a file of something else."""
     content = parse_json(part.text(), part.name)
+    if isinstance(content, list) and content and isinstance(content[0], Mapping):
+        listed = "caption" in content[0] and "dialog" in content[0]
+        return {"data": {"dialogs": content, "questions": [], "answers": []}} if listed else None
     data = content.get("data") if isinstance(content, Mapping) else None
     return content if isinstance(data, Mapping) and "dialogs" in data else None
 
 
-def _dialogues(data: Mapping[str, Any], where: str) -> Iterator[VisDialDialogue]:
+def _dialogues(data: Mapping[str, Any], where: str, first: int) -> Iterator[VisDialDialogue]:
+    """Those of a file; images without an id are numbered from `first`."""
     for name in ("questions", "answers", "dialogs"):
         if not isinstance(data.get(name), list):
             raise ValueError(
@@ -164,10 +173,10 @@ def _dialogues(data: Mapping[str, Any], where: str) -> Iterator[VisDialDialogue]
     texts = _Texts(data["questions"], data["answers"])
     for number, row in enumerate(data["dialogs"]):
         try:
-            yield texts.dialogue(row)
+            yield texts.dialogue({"image_id": first + number, **row})
         except (LookupError, TypeError, AttributeError, ValueError, OverflowError) as error:
             raise ValueError(
-                f"{where}, data.dialogs[{number}]: expected image_id, caption and a dialog of "
+                f"{where}, dialogs[{number}]: expected image_id (v1.0), caption and a dialog of "
                 f"question, answer and answer_options ({type(error).__name__}: {error})."
             ) from error
 
@@ -177,7 +186,7 @@ class _Texts:
 
     def __init__(self, questions: Sequence[str], answers: Sequence[str]) -> None:
         self._questions, self._answers = questions, answers
-        self._made: dict[tuple[bool, int], str] = {}
+        self._made: dict[tuple[bool, int | str], str] = {}
         plain_ones = {_plain(text): number for number, text in enumerate(answers)}
         self._evasions = {plain_ones[text] for text in CANNOT_TELL if text in plain_ones}
 
@@ -190,25 +199,28 @@ class _Texts:
         evasions = tuple(self._evasion(turn.get("answer_options", ())) for turn in answered)
         return VisDialDialogue(int(row["image_id"]), _plain(row["caption"]), rounds, evasions)
 
-    def _question(self, number: int) -> str:
-        if (True, number) not in self._made:
-            self._made[True, number] = _plain(_at(self._questions, number)).rstrip("? ") + "?"
-        return self._made[True, number]
+    def _question(self, given: int | str) -> str:
+        """A question by its number, or by its text as v0.5 has it."""
+        if (True, given) not in self._made:
+            self._made[True, given] = _plain(_at(self._questions, given)).rstrip("? ") + "?"
+        return self._made[True, given]
 
-    def _answer(self, number: int) -> str:
-        if (False, number) not in self._made:
-            self._made[False, number] = _plain(_at(self._answers, number))
-        return self._made[False, number]
+    def _answer(self, given: int | str) -> str:
+        if (False, given) not in self._made:
+            self._made[False, given] = _plain(_at(self._answers, given))
+        return self._made[False, given]
 
     def _evasion(self, options: Sequence[int]) -> str:
         found = next((number for number in options if number in self._evasions), None)
         return CANNOT_TELL[0] if found is None else self._answer(found)
 
 
-def _at(texts: Sequence[str], number: int) -> str:
-    if number < 0:
-        raise IndexError(f"number {number} of a text")
-    return texts[number]
+def _at(texts: Sequence[str], given: int | str) -> str:
+    if isinstance(given, str):
+        return given
+    if given < 0:
+        raise IndexError(f"number {given} of a text")
+    return texts[given]
 
 
 def _plain(text: str) -> str:

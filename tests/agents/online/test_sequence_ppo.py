@@ -262,6 +262,34 @@ def test_the_reference_is_the_policy_that_learning_began_with(tmp_path):
     assert torch.equal(loaded.reference.backbone.wte.weight, loaded.policy.backbone.wte.weight)
 
 
+@pytest.mark.parametrize(
+    ("settings", "tolerance"),
+    [
+        ({"offload": True}, 0.0),
+        ({"dtype": "bfloat16"}, 0.02),
+        ({"dtype": "float16"}, 0.002),
+        ({"dtype": "bfloat16", "offload": True}, 0.02),
+    ],
+    ids=str,
+)
+def test_a_reference_may_be_small_and_rest_elsewhere(settings, tolerance, tmp_path):
+    """Half the bytes, log-probabilities within rounding; offloading alone changes no bit."""
+    kl = {"coef": 0.1}
+    exact, other = (
+        collected(SequencePPO, make_vec_env(Echo, 4, seed=0), kl={**kl, **more})
+        for more in ({}, settings)
+    )
+    found, expected = (model.rollout.reference_log_probs.numpy() for model in (other, exact))
+    np.testing.assert_allclose(found, expected, atol=tolerance, rtol=0)
+    sizes = [sum(p.nbytes for p in model.reference.parameters()) for model in (exact, other)]
+    assert sizes[0] == sizes[1] * (2 if "dtype" in settings else 1)
+    other.save(tmp_path / "model")
+    loaded = SequencePPO.load(tmp_path / "model", make_vec_env(Echo, 4, seed=0))
+    for ours, theirs in zip(loaded.reference.parameters(), other.reference.parameters()):
+        assert ours.dtype == theirs.dtype
+        assert torch.equal(ours, theirs)
+
+
 def test_bfloat16_comes_near_float32_and_ratios_start_at_one():
     exact = collected(SequencePPO, make_vec_env(Echo, 6, seed=0), batch_size=60)
     rough = collected(

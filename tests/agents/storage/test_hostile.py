@@ -102,8 +102,12 @@ CHANGES = {
     "algorithm": lambda s: s["algorithm"].update({"name": None, "class": "evil:Thing"}),
     "policy": lambda s: s["settings"]["attributes"].update(policy_class="evil:Thing"),
     "head": lambda s: s["settings"]["attributes"]["policy_kwargs"].update(value_head="evil:Thing"),
+    "q head": lambda s: s["settings"]["attributes"]["policy_kwargs"].update(q_head="evil:Thing"),
     "dotted head": lambda s: s["settings"]["attributes"].update(
         reference_made_by=("x", {"value_head": "evil.Thing"})
+    ),
+    "critic": lambda s: s["settings"]["attributes"]["policy_kwargs"].update(
+        share_features_extractor={"class": "evil:Thing"}
     ),
 }
 
@@ -218,7 +222,9 @@ NAMES = {
     "policy": "policy: evil.Thing",
     "optimizer": "policy_kwargs: {optimizer_class: evil.Thing}",
     "head": "policy_kwargs: {value_head: evil.Thing}",
+    "q head": "policy_kwargs: {q_head: {class: evil.Thing}}",
     "head with settings": "policy_kwargs: {value_head: {class: 'evil:Thing'}}",
+    "critic": "policy_kwargs: {share_features_extractor: 'evil:Thing'}",
     "no class": "policy_kwargs: {optimizer_class: torch.hub.load}",
 }
 
@@ -238,6 +244,20 @@ def test_a_file_of_hyperparameters_imports_nothing_unless_trusted(
         agents.train(ID, "ppo", **arguments)
     assert not mark.exists()
     assert "evil" not in sys.modules
+
+
+def test_settings_of_a_stream_in_a_file_import_nothing(mark, tmp_path, monkeypatch):
+    evil_module(tmp_path, mark, monkeypatch)
+    stream = "stream: {policy_kwargs: {words: 'evil:Thing'}}"
+    fields, rows = tmp_path / "run.yml", tmp_path / "mine.yml"
+    fields.write_text(f"hyperparameters: {{{stream}}}", "utf-8")
+    rows.write_text(f"default: {{policy: agents.GPTPolicy, n_timesteps: 1, {stream}}}", "utf-8")
+    arguments = {"data": "play:random-mixture", "log_dir": tmp_path / "run"}
+    with pytest.raises(ValueError, match="names 'evil:Thing', which could run code"):
+        agents.TrainConfig.from_yaml(fields, env_id=ID, algorithm="bc", **arguments)
+    with pytest.raises(ValueError, match="names 'evil:Thing', which could run code"):
+        agents.train(ID, "bc", hyperparameters_file=rows, **arguments)
+    assert not mark.exists()
 
 
 def test_what_a_caller_names_a_file_may_name(mark, tmp_path, monkeypatch):

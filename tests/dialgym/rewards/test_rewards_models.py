@@ -260,3 +260,14 @@ def test_a_model_of_a_revision(folders, pretend_hub):
     replies = [Reply("the tea"), Reply("no")]
     np.testing.assert_array_equal(named.score(replies), here.score(replies))
     assert hub.commits() == {"hf:who/judge@v1": COMMIT}
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_a_classifier_may_be_of_half_the_bytes(folders, dtype):
+    settings = {"model": str(folders["mood"])}
+    exact, small = (Sentiment(**settings, **more) for more in ({}, {"dtype": dtype}))
+    some = replies(8)
+    assert_close(small.score(some), exact.score(some), 0.05)
+    assert next(small.classifier.model.parameters()).dtype == getattr(torch, dtype)
+    with pytest.raises(ValueError, match="dtype"):
+        _ = Sentiment(**settings, dtype="int4").classifier

@@ -159,6 +159,20 @@ def test_a_saved_model_plays_either_side(tmp_path):
     assert len(found["rows"]) == 3
 
 
+def test_a_person_talks_in_english_to_a_trained_policy_over_acts(tmp_path):
+    pytest.importorskip("stable_baselines3")
+    import agents
+
+    settings = {"hyperparameters": {"buffer_size": 100}, "n_envs": 1, "progress_bar": False}
+    acts, words = "CamRestaurants-Env1-act-v0", "CamRestaurants-Env1-utterance-v0"
+    agents.train(acts, "dqn", total_timesteps=30, log_dir=tmp_path / "mine", **settings)
+    viewer = open_viewer([str(tmp_path / "mine")], tmp_path / "ratings")
+    assert viewer.policies(Query({"env": words}))["runs"] == ["mine"]
+    begun = viewer.begin(Query({"env": words, "party": "user", "against": "mine", "seed": 1}))
+    said = viewer.say(Query({"game": begun["game"], "text": "I want something cheap."}))
+    assert [turn["party"] for turn in said["turns"]].count("system") >= 2
+
+
 def test_a_language_model_can_speak_in_any_words(tmp_path):
     (tmp_path / "smol").mkdir()
     (tmp_path / "smol" / "config.json").write_text("{}", "utf-8")

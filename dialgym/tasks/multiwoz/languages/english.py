@@ -24,7 +24,7 @@ from dialgym.tasks.multiwoz.types import NONE, Acts, DialogueAct
 Generator = np.random.Generator
 T = TypeVar("T")
 WIDER = 3
-"""How much longer than their notation sentences may be."""
+"""Longest sentences, in multiples of their notation."""
 
 
 class MultiWOZEnglish(MultiWOZNotation):

@@ -150,6 +150,13 @@ def read_database(path: str | PathLike[str], ontology: Ontology) -> EntityDataba
         raise _bad(path, f"a column for each slot of {ontology.domain}", f"none for {lacking[0]!r}")
     if not cells:
         raise _bad(path, f"rows in the table {ontology.domain!r}", "an empty table")
+    return of_columns(columns, cells, ontology)
+
+
+def of_columns(
+    columns: Sequence[str], cells: Sequence[Sequence[Any]], ontology: Ontology
+) -> EntityDatabase:
+    """Make the database of a table's cells, spelt as the ontology spells them."""
     spelling = {slot: _spellings(values) for slot, values in ontology.informable.items()}
     spelt = [
         _cells([row[place] for row in cells], spelling.get(slot, {}))

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from dialgym.errors import did_you_mean, unknown
+from dialgym.io.files import files_in
 from dialgym.io.files import read_yaml as yaml_of
 from dialgym.tasks.corpora import BUILT_IN
 from dialgym.tasks.slot_filling.domain.database import MISSING, EntityDatabase, read_database
@@ -24,6 +25,7 @@ from dialgym.tasks.slot_filling.domain.ontology import (
     parse_ontology,
     read_ontology,
 )
+from dialgym.tasks.slot_filling.domain.unified import ONTOLOGIES, ZIP, read_unified
 
 RULES, ROWS, YAML = "-rules.json", "-dbase.db", (".yml", ".yaml")
 COUNTERPARTS = {
@@ -70,7 +72,8 @@ def load_domain(domain: str | PathLike[str]) -> Domain:
     """The domain of a name or a path.
 
     A path is ``path/to/CamRestaurants``, either of its two files, or your own YAML file with
-    the keys of the first and ``rows``, mappings of slots to texts. A name of PyDial's is looked
+    the keys of the first and ``rows``, mappings of slots to texts; or a folder or zip of ConvLab's
+    CamRest, see `read_unified`. A name of PyDial's is looked
     for in the folder that ``$DIALGYM_PYDIAL`` names; where it is not there, or there is no such
     variable, the built-in domain of the same size takes its place, as its `source` and its
     ontology's name say; it `stands_for` that of PyDial's.
@@ -101,8 +104,15 @@ def domain_files(domain: str | PathLike[str]) -> tuple[Path, ...]:
     if path is None:
         return ()
     stem = _stem(path)
-    names = [str(path)] if str(path).endswith(YAML) else [stem + RULES, stem + ROWS]
+    names = [str(path)] if str(path).endswith((*YAML, ZIP)) else [stem + RULES, stem + ROWS]
+    if _lies_in_folder(path):
+        names = [str(file) for file in files_in(path)]
     return tuple(Path(name).absolute() for name in names)
+
+
+def _lies_in_folder(path: Path) -> bool:
+    """Return True for a folder, unless PyDial's files of that name lie beside it."""
+    return path.is_dir() and not Path(_stem(path) + RULES).exists()
 
 
 def _path_of(domain: Any, folder: Path | None) -> Path | None:
@@ -151,7 +161,7 @@ def is_path(domain: str | PathLike[str]) -> bool:
     text = str(domain)
     if not isinstance(domain, str) or text.endswith((RULES, ROWS)):
         return True
-    if text.endswith(YAML):
+    if text.endswith((*YAML, ZIP)) or any(Path(text, name).exists() for name in ONTOLOGIES):
         return True
     return any(sep in text for sep in "/\\") or Path(text + RULES).exists()
 
@@ -159,12 +169,16 @@ def is_path(domain: str | PathLike[str]) -> bool:
 def read_domain(path: str | PathLike[str]) -> Domain:
     """The domain of ``<path>-rules.json`` and ``<path>-dbase.db``; either file stands for both.
 
+    Or that of another of the paths that `load_domain` takes.
+
     Raises:
         ValueError: a file cannot be read, or its content is no ontology, no database, or not that
             of one domain.
     """
     if str(path).endswith(YAML):
         return read_yaml(Path(path))
+    if str(path).endswith(ZIP) or _lies_in_folder(Path(path)):
+        return Domain(*read_unified(Path(path)), str(path))
     stem = _stem(path)
     ontology = read_ontology(stem + RULES)
     return Domain(ontology, read_database(stem + ROWS, ontology), stem)

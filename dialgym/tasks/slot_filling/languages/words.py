@@ -36,7 +36,7 @@ _AFTER = {
     **dict.fromkeys(("inform", "confirm", "deny"), "tell"),
     **dict.fromkeys(("bye", "thankyou", "ack", "repeat", "silence", "restart"), "nothing"),
 }
-"""What follows on the type of an act; on others may follow what they tell."""
+"""Continuation after the type of an act; after others may follow what they tell."""
 MOST = 6
 """Items that one act of the user may have."""
 NOT = "not"

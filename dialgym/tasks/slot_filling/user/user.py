@@ -13,7 +13,7 @@ Generator = np.random.Generator
 _PLAIN = ("thankyou", "silence", "repeat", "ack", "deny", "confirm")
 _OPEN = ("inform", "negate", "hello", "affirm")
 LEAVE = 0.85
-"""How likely the user leaves once it has all it wants and nothing is on its agenda."""
+"""Probability that the user leaves once it has all it wants and its agenda is empty."""
 
 
 class SlotFillingUser:

@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import pickle
+import shutil
 import sys
 from pathlib import Path
 
@@ -10,8 +11,14 @@ import numpy as np
 import pytest
 import yaml
 
+import dialgym
 from dialgym.tasks.slot_filling.domain.database import MISSING
-from dialgym.tasks.slot_filling.domain.domain import COUNTERPARTS, domain_files, load_domain
+from dialgym.tasks.slot_filling.domain.domain import (
+    COUNTERPARTS,
+    domain_files,
+    find_faults,
+    load_domain,
+)
 from dialgym.tasks.slot_filling.domain.goals import GoalGenerator
 from dialgym.tasks.slot_filling.summary_acts import act_names
 from dialgym.tasks.slot_filling.tracker import Layout
@@ -64,6 +71,83 @@ def test_rows_and_slots_of_pydial(data):
     assert [row["name"] for row in cam.database.rows[:2]] == ["the nirala", "city stop restaurant"]
     assert len({row["name"] for row in sf.database.rows}) == 242  # some rows share a name
     assert (cam.ontology.binary, sf.ontology.binary) == ((), ("allowedforkids",))
+
+
+# ConvLab's CamRest
+
+CAMREST_ROWS = [
+    {"name": f"venue {i}", "pricerange": "Cheap", "area": area, "phone": "0555", "id": str(i)}
+    for i, area in enumerate(("north", "north", "south"))
+]
+UNIFIED = {
+    "domains": {
+        "restaurant": {
+            "slots": {
+                "price range": {"possible_values": ["cheap", "dear"]},
+                "area": {"possible_values": ["south"]},
+                "phone": {"possible_values": []},
+            }
+        }
+    },
+    "state": {"restaurant": {"price range": "", "area": ""}},
+}
+ORIGINAL = {"informable": {"pricerange": ["cheap", "dear"], "area": ["south"]}, "other": {}}
+
+
+def camrest(folder, name="ontology.json", ontology=UNIFIED, rows=CAMREST_ROWS):
+    """A folder of CamRest with the content given."""
+    (folder / "db").mkdir(parents=True)
+    (folder / name).write_text(json.dumps(ontology), encoding="utf-8")
+    (folder / "db" / "CamRestDB.json").write_text(json.dumps(rows), encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("name", "ontology"), [("ontology.json", UNIFIED), ("CamRestOTGY.json", ORIGINAL)]
+)
+@pytest.mark.parametrize("zipped", [False, True])
+def test_camrest_of_a_folder_or_zip(name, ontology, zipped, tmp_path):
+    path = camrest(tmp_path / "data", name, ontology)
+    if zipped:
+        path = Path(shutil.make_archive(str(tmp_path / "data"), "zip", path))
+    domain = load_domain(path)
+    assert (domain.ontology.domain, domain.ontology.type) == ("CamRest", "restaurant")
+    assert dict(domain.ontology.informable) == {
+        "pricerange": ("cheap", "dear"),
+        "area": ("south", "north"),
+        "name": ("venue 0", "venue 1", "venue 2"),
+    }
+    assert domain.ontology.system_requestable == ("pricerange", "area")
+    assert domain.ontology.requestable == ("name", "pricerange", "area", "phone")
+    assert domain.database.matches({"pricerange": "cheap", "area": "north"}).tolist() == [0, 1]
+    assert load_domain(domain.played).ontology == domain.ontology
+    assert all(file.is_file() for file in domain_files(path))
+    result = dialgym.evaluate("handcrafted", "SlotFilling-v0", 3, env_kwargs={"domain": str(path)})
+    assert result.success == 1
+
+
+def test_the_real_camrest(real_file):
+    domain = load_domain(real_file("camrest_unified", "data.zip"))
+    assert sizes(domain) == (110, 263, 16, 7, [3, 5, 91])
+    assert find_faults(domain) == []
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"rows": {}}, r"db/CamRestDB.json: expected a list of rows; got '{}'"),
+        ({"rows": [{"name": "a"}]}, r"expected a column for the slot 'pricerange'; got 'name'"),
+        ({"ontology": {"domains": {}}}, r"ontology.json: expected one domain under 'domains'"),
+        ({"ontology": {**UNIFIED, "state": {"hotel": {}}}}, r"expected slots of 'restaurant'"),
+        ({"ontology": []}, r"ontology.json: expected an ontology; got '\[\]'"),
+        ({"name": "slots.json"}, r"expected ontology.json or CamRestOTGY.json of one domain"),
+    ],
+)
+def test_a_folder_that_is_no_camrest(wrong, message, tmp_path):
+    with pytest.raises(ValueError, match=message):
+        load_domain(camrest(tmp_path / "data", **wrong))
+    with pytest.raises(ValueError, match=r"expected a folder or zip; got no file"):
+        load_domain("nowhere.zip")
 
 
 # Built-in domains

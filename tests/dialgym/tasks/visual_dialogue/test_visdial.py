@@ -11,7 +11,7 @@ import pytest
 from dialgym.tasks.visual_dialogue import visdial
 from dialgym.tasks.visual_dialogue.pool import make_pool
 from dialgym.tasks.visual_dialogue.visdial import VisDialPool
-from tests.support.toy_visdial import answers_of, visdial_json, write_visdial
+from tests.support.toy_visdial import answers_of, visdial05_json, visdial_json, write_visdial
 
 
 def test_numbers_become_texts(tmp_path):
@@ -88,6 +88,22 @@ def test_the_test_split_ends_with_a_question_alone(tmp_path):
     assert [len(dialogue.rounds) for dialogue in pool.dialogues] == [3, 4]
 
 
+def test_the_list_of_v05_has_the_same_dialogues_by_row(tmp_path):
+    path = tmp_path / "visdial_0.5_train.json"
+    path.write_text(json.dumps(visdial05_json()))
+    (tmp_path / "train_rank_reward_cache1.json").write_text("[[0.5, 0.1]]")
+    known, pool = VisDialPool(write_visdial(tmp_path, "a.zip.json")), VisDialPool(path, "train")
+    assert pool.captions == known.captions
+    assert [d.rounds for d in pool.dialogues] == [d.rounds for d in known.dialogues]
+    assert [dialogue.image_id for dialogue in pool.dialogues] == list(range(8))
+    (tmp_path / "a.zip.json").unlink()
+    assert VisDialPool(tmp_path).dialogues == pool.dialogues  # the cache is passed over
+    features = np.random.default_rng(0).normal(size=(8, 5))
+    np.save(tmp_path / "features.npy", features)
+    own = VisDialPool(path, features=tmp_path / "features.npy").features
+    assert np.allclose(own, features / np.linalg.norm(features, axis=1, keepdims=True))
+
+
 def test_splits_are_told_apart(tmp_path):
     write_visdial(tmp_path, "a.json", count=3, split="train")
     write_visdial(tmp_path, "b.json", count=4, split="val", first_id=900)
@@ -146,6 +162,7 @@ def broken(change) -> dict:
             r"dialogs\[0\].*IndexError",
         ),
         (broken(lambda data: data.update(dialogs=[])), "expected a VisDial v1.0 JSON"),
+        ([*visdial05_json(1), {"caption": "x"}], r"t\.json, dialogs\[1\].*KeyError"),
     ],
 )
 def test_broken_data_is_told(tmp_path, content, message):
