@@ -137,7 +137,7 @@ class SlotFillingDomains(MultiDomain):
         return tuple(SlotFilling.surroundings({**shared, **each}) for each in own)
 
     def _set_parties(self) -> None:
-        self.parties = (SYSTEM, USER)
+        self.parties = (SYSTEM, USER)  # type: ignore[misc]
         self.acts = {SYSTEM: SystemActs(self), USER: UserActs(self)}
         self.facts = self._facts()
 
@@ -147,7 +147,8 @@ class SlotFillingDomains(MultiDomain):
             f"{agent}/{part}" for agent, parts in facts.components.items() for part in parts
         )
         turns, n = facts.turn_limit, len(self.domains)
-        bounds = tuple(map(sum, zip(*facts.returns.values())))
+        lows, highs = zip(*facts.returns.values())
+        bounds = float(sum(lows)), float(sum(highs))
         heard = {SYSTEM: turns + 1, USER: 2 * turns + n}
         return replace(
             facts,
