@@ -10,19 +10,19 @@ import numpy as np
 from dialgym.errors import one_of, whole_number
 from dialgym.io.tables import fingerprint
 from dialgym.language import AnyText, Constraint, Utterance, WordTrie
-from dialgym.language.acts import NULL, Act, Hypotheses, SlotValue, print_act
+from dialgym.language.acts import NULL, Act, Hypotheses, SlotValue
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome, Task
 from dialgym.tasks.corpora import BUILT_IN
-from dialgym.tasks.findings import Findings, misheard
+from dialgym.tasks.findings import Findings
 from dialgym.tasks.slot_filling.domain.domain import domain_files, load_domain
 from dialgym.tasks.slot_filling.domain.goals import GoalGenerator, SlotFillingGoal
-from dialgym.tasks.slot_filling.domain.ontology import NAME, NONE
 from dialgym.tasks.slot_filling.error_channel import (
     FIDELITIES,
     STATISTICS,
     ListChannel,
     SingleChannel,
 )
+from dialgym.tasks.slot_filling.findings import findings_of, note_misheard
 from dialgym.tasks.slot_filling.languages import HYPOTHESES, LANGUAGES, USER_ACTS, read_notation
 from dialgym.tasks.slot_filling.own_settings import (
     Given,
@@ -37,7 +37,7 @@ from dialgym.tasks.slot_filling.summary import Summariser
 from dialgym.tasks.slot_filling.summary_acts import SummaryActs
 from dialgym.tasks.slot_filling.tracker import FocusTracker
 from dialgym.tasks.slot_filling.types import SlotFillingBelief, SlotFillingState, Summary
-from dialgym.tasks.slot_filling.user import SlotFillingUser, SlotFillingUserState, listen
+from dialgym.tasks.slot_filling.user import SlotFillingUser, listen
 
 DOMAIN = "Restaurants"
 GREETING = Act("hello")
@@ -346,8 +346,7 @@ class SlotFilling(Task):
         self._take_in(state, state.simulated)
         state.replies += 1
         heard = self.channel.hear(act, rng)
-        if heard and not heard[0][0].same(act):
-            state.misheard += misheard(*([(_label(a), print_act(a))] for a in (act, heard[0][0])))
+        note_misheard(state, act, heard)
         self._record(state, USER, text, self.language.hear(text, heard, rng))
         return act, heard
 
@@ -362,21 +361,8 @@ class SlotFilling(Task):
 
     def findings(self, state: SlotFillingState) -> Findings:
         """The one domain's success and share of answered requests; and the rest."""
-        user, name = state.user_state, self.domain.ontology.domain
-        success = succeeded(user, self.domain.database, self.fidelity != "pydial")
-        requests = {s: value is not None for s, value in user.requests.items() if s != NAME}
-        share = sum(requests.values()) / len(requests) if requests else -1.0
-        return Findings(
-            {name: {"success": float(success), "answered": share}},
-            {f"{name} {slot}": answered for slot, answered in requests.items()},
-            [] if success else [f"{name}: {self._failure(user)}"],
-            state.misheard,
-        )
-
-    def _failure(self, user: SlotFillingUserState) -> str:
-        if user.requests.get(NAME) in (None, NONE):
-            return "no row named"
-        return "requests unanswered" if user.open_requests() else "another row than was wanted"
+        success = succeeded(state.user_state, self.domain.database, self.fidelity != "pydial")
+        return findings_of(state, self.domain.ontology.domain, success)
 
     def _take_in(self, state: SlotFillingState, simulated: bool) -> None:
         """The user's state after the system's act."""
@@ -412,11 +398,6 @@ class SlotFilling(Task):
 
 
 _QUIET = outcome({})
-
-
-def _label(act: Act) -> str:
-    """Type and slots of an act."""
-    return f"{act.type}({','.join(item.slot for item in act.items)})"
 
 
 def _goal_acts(goal: SlotFillingGoal) -> tuple[Act, Act]:
