@@ -14,6 +14,7 @@ from dialgym.tasks.acts import PartyActs
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome, Task
 from dialgym.tasks.batch import add
 from dialgym.tasks.corpora import BUILT_IN
+from dialgym.tasks.findings import Findings
 from dialgym.tasks.slot_filling.domain.ontology import DONTCARE, TYPE
 from dialgym.tasks.slot_filling.languages import read_notation
 from dialgym.tasks.slot_filling.party_acts import SlotSystemActs
@@ -332,6 +333,21 @@ class MultiDomain(Task):
     def metrics(self, state: MultiDomainState) -> Mapping[str, float]:
         """By domain its success; -1 where the user had no goal in it."""
         return {f"success_{n}": float(state.success.get(n, -1.0)) for n in self.domains}
+
+    def findings(self, state: MultiDomainState) -> Findings:
+        """Those of the domains in which the user had goals."""
+        own = [self.domains[name].findings(state.dialogues[name]) for name in state.wanted]
+        served = {
+            name: {**measures, "success": float(state.success.get(name, False))}
+            for name, each in zip(state.wanted, own)
+            for measures in each.domains.values()
+        }
+        return Findings(
+            served,
+            {request: told for each in own for request, told in each.requests.items()},
+            [f"{name}: not served" for name, measures in served.items() if not measures["success"]],
+            [mistake for each in own for mistake in each.misheard],
+        )
 
 
 def domain_name(task: SlotFilling) -> str:
