@@ -126,9 +126,12 @@ class HumanGames:
     def _secrets(self, task: Wordle, possible: np.ndarray, post: Post) -> np.ndarray:
         """(A,) bool: the answers for which every row of a post has a word."""
         found: np.ndarray = possible[list(post.patterns)].all(0)
-        if self.true_word:
-            found &= np.arange(len(found)) == task.answer_index.get(post.word or "", -1)
-        return found
+        if not self.true_word:
+            return found
+        word = np.zeros(len(found), bool)
+        if (place := task.answer_index.get(post.word or "")) is not None:
+            word[place] = True
+        return found & word
 
 
 def check_fixed(task: Wordle, what: str) -> None:
