@@ -95,7 +95,6 @@ BOUNDS: Mapping[str, Bounds] = {
     "target_update_interval": COUNT,
     "train_freq": COUNT,
     "trust_delta": Bounds(above=True, endless=True),
-    "act_similarity": FROM_0,
     "forgetting": FRACTION,
     "scales_after": Bounds(whole=True),
     "test_scale": FROM_0,

@@ -188,8 +188,8 @@ PARTS = {
 }
 """Other classes of our own that the hyperparameters of a saved model may name."""
 
-HEAD_KEYS = ("value_head", "q_head")
-"""Arguments of policies that name the class of a head."""
+NETWORK_KEYS = ("value_head", "q_head", "share_features_extractor")
+"""Arguments of policies that may name the class of a network."""
 
 _registered: dict[str, Algorithm] = {}
 _classes: dict[str, Any] = {}  # those that were given as objects, by `module:Class`

@@ -30,7 +30,7 @@ gp = {
     for name, id in zip((first, second), IDS)
 }
 pools = [dialgym.sb3_vec_env(id, n_envs=4, seed=0) for id in IDS]
-member = Committee("GPPolicy", pools[0], act_similarity=0.2, seed=0)
+member = Committee("GPPolicy", pools[0], act_kernel={"kernel": "kind", "similarity": 0.2}, seed=0)
 committee = {first: member.learn(7 * dialogues)}
 committee[second] = member.transferred(pools[1]).learn(7 * dialogues)  # knows what member knows
 

@@ -17,10 +17,12 @@ from agents.models.heads import PolicyHead, ValueHead
 from agents.models.lora import add_lora
 from agents.models.observations import token_space
 from agents.registry import load_name
+from dialgym.errors import unknown
 
 SIZES = ("preset", "n_layer", "n_head", "n_embd", "init_std")
 DEFAULT_PRESET = "nano"
 EXAMPLE = "agents.models.heads.MLPHead"
+CRITIC = "share_features_extractor"
 
 
 @dataclass(frozen=True)
@@ -106,12 +108,77 @@ def build_networks(space: Any, config: Mapping[str, Any]) -> Networks:
     if config["pretrained"] is not None and tied_to is None and head is None:
         head = backbone.embedding.detach()
     policy_head = PolicyHead(backbone.width, vocab_size, tied_to, head, config["temperature"])
-    value_backbone = None if config["share_features_extractor"] else copy.deepcopy(backbone)
+    value_backbone = made_critic(config[CRITIC], space, backbone)
     if execution.compile:
         for network in filter(None, (backbone, value_backbone)):
             network.compile(dynamic=True)  # sequences are of many lengths
-    value_head = made_head("value_head", config["value_head"], ValueHead, backbone.width)
+    value_head = made_head(
+        "value_head", config["value_head"], ValueHead, (value_backbone or backbone).width
+    )
     return Networks(backbone, value_backbone, policy_head, value_head)
+
+
+def made_critic(given: Any, space: Any, backbone: Any) -> Any:
+    """The backbone that values are read off, by `share_features_extractor`; None for the policy's.
+
+    Args:
+        given: True for the policy's, False for a copy of it, or settings of another one: `preset`
+            and sizes, or `pretrained`, as of `GPTActorCritic`, either with `lora`; or `class`, an
+            `nn.Module` or its name, made with `vocab_size`, `window` and the other settings. It
+            meets `agents.models.backbone.Backbone`; without `extend` and `new_cache` a rollout
+            reads whole dialogues.
+        space: of token windows.
+        backbone: of the policy.
+
+    Raises:
+        ValueError: an unknown setting, or a class that makes no such backbone.
+    """
+    if isinstance(given, bool):
+        return None if given else copy.deepcopy(backbone)
+    settings = dict(given) if isinstance(given, Mapping) else {"class": given}
+    vocab_size = int(space.high.max()) + 1
+    if "class" in settings:
+        return _critic_of_class(settings.pop("class"), settings, vocab_size, space.shape[0])
+    known = (*SIZES, "pretrained", "lora")
+    for name in settings:
+        if name not in known:
+            raise unknown("setting", name, (*known, "class"), CRITIC)
+    critic, _ = _backbone(space, vocab_size, {**dict.fromkeys(known), **settings})
+    if settings.get("lora") is not None:
+        add_lora(critic, settings["lora"])
+    critic.gradient_checkpointing = backbone.gradient_checkpointing
+    return critic
+
+
+@torch.no_grad()
+def _critic_of_class(given: Any, settings: dict[str, Any], vocab_size: int, window: int) -> Any:
+    """A backbone of the user's own class, of which a few tokens have been asked."""
+    make = (
+        load_name(CRITIC, given, "my_package.critics:Critic") if isinstance(given, str) else given
+    )
+    try:
+        critic = make(vocab_size=vocab_size, window=window, **settings)
+        tokens = torch.arange(6).view(2, 3) % vocab_size
+        hidden, some = critic(tokens), critic(tokens, torch.tensor([1, 5]))
+        earlier = critic(tokens[:, :2])
+        right = hidden.shape == (2, 3, critic.width) and critic.embedding.shape[0] == vocab_size
+        right &= torch.allclose(some, hidden.flatten(0, 1)[[1, 5]], atol=1e-4)
+    except (TypeError, RuntimeError, AttributeError, IndexError) as error:
+        raise _bad_critic(given, f"{type(error).__name__}: {error}") from error
+    if not isinstance(critic, nn.Module) or not right:
+        raise _bad_critic(given, f"{type(critic).__name__} with states {tuple(hidden.shape)}")
+    if not torch.allclose(hidden[:, :2], earlier, atol=1e-4):
+        raise _bad_critic(given, "hidden states that change with the tokens after them")
+    return critic
+
+
+def _bad_critic(given: Any, got: str) -> ValueError:
+    return ValueError(
+        f"{CRITIC} {given!r}: expected a torch.nn.Module, made with vocab_size, window and the "
+        f"other keys of {CRITIC}, with the attributes width and embedding (vocab_size, ...), that "
+        "takes tokens (B, T) to hidden states (B, T, width), those at the flat places `at` (N,) "
+        f"to (N, width), each of what stands before it alone; got {got}"
+    )
 
 
 def made_head(

@@ -36,7 +36,7 @@ class CHAIPolicy(UtteranceGPTPolicy):
         if self.value_backbone is not None:
             raise ValueError(
                 "CHAIPolicy: values read the frozen language model; leave out "
-                "share_features_extractor=False"
+                "share_features_extractor"
             )
 
     def utterance_q(self, prompts: Prompts, said: Utterances) -> Tensor:

@@ -77,7 +77,10 @@ class GPTActorCritic(BasePolicy):
         mask: tokens that the space's automaton forbids get no probability. Masks handed in by
             the caller (MaskablePPO), or else those of the observation, are used in its place.
         share_features_extractor: the value head reads the policy's backbone; False gives it one of
-            its own, with the same initial weights.
+            its own, with the same initial weights, and a mapping another one: of a preset or of
+            sizes, `{"preset": "mini"}`, of another model, `{"pretrained": "hf:NAME"}`, either with
+            `lora`, or of your own class, `{"class": "my_package.critics:Critic", ...}`; see
+            `agents.models.build.made_critic`.
         value_head: class of the value head, or its name, in place of a linear map: made with the
             width d of hidden states, it takes them (..., d) to values (..., 1). A mapping names it
             as `class` and gives it further arguments: `{"class":
@@ -113,7 +116,7 @@ class GPTActorCritic(BasePolicy):
         lora: Mapping[str, Any] | None = None,
         tie: bool = True,
         mask: bool = True,
-        share_features_extractor: bool = True,
+        share_features_extractor: bool | str | type[torch.nn.Module] | Mapping[str, Any] = True,
         value_head: str | type[torch.nn.Module] | Mapping[str, Any] | None = None,
         execution: Execution | Mapping[str, Any] | None = None,
         temperature: float = 1.0,
@@ -190,7 +193,13 @@ class GPTActorCritic(BasePolicy):
         if count:
             self.features = FeatureEmbedding(count, self.backbone.embedding)
             if self.value_backbone is not None:
-                self.value_features = deepcopy(self.features)
+                self.value_features = self._features_of_values(count)
+
+    def _features_of_values(self, count: int) -> FeatureEmbedding:
+        """A map of the features for the values' backbone: a copy where the embeddings are one."""
+        if self.value_backbone.embedding.shape == self.backbone.embedding.shape:
+            return deepcopy(self.features)  # type: ignore[return-value]
+        return FeatureEmbedding(count, self.value_backbone.embedding)
 
     # Hidden states
 
@@ -206,7 +215,8 @@ class GPTActorCritic(BasePolicy):
 
     def _read(self, caches: RolloutCaches, seen: Observed) -> Tensor:
         run = self.execution
-        if run.cache and not torch.is_grad_enabled() and seen.total <= run.cache_rows:
+        cached = run.cache and hasattr(caches.backbone, "extend")
+        if cached and not torch.is_grad_enabled() and seen.total <= run.cache_rows:
             return caches.read(seen)
         return self._read_whole(caches, seen)
 

@@ -194,7 +194,7 @@ class ValueGPTPolicy(GPTPolicy):
 
     def _build(self, lr_schedule: Schedule) -> None:
         super()._build(lr_schedule)
-        width = self.backbone.width
+        width = (self.value_backbone or self.backbone).width
         if self.config["value_head"] is None:
             self.value_head = MLPHead(width, 1)
         self.q_heads = QHeads(width, self.q_outputs, self.q_head)

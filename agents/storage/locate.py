@@ -29,12 +29,23 @@ def fetched_agent(name: str | Path) -> Path:
 
 
 def with_pretrained(attributes: dict[str, Any], change: Callable[[str], str]) -> dict[str, Any]:
-    """Attributes in which the path of the model that a policy was made of is another one."""
+    """Attributes in which the paths of the models that a policy was made of are other ones."""
     policy = attributes.get("policy_kwargs") or {}
-    source = policy.get("pretrained") if isinstance(policy, dict) else None
-    if not isinstance(source, str | Path) or _is_of_the_hub(str(source)):
+    if not isinstance(policy, dict):
         return attributes
-    return {**attributes, "policy_kwargs": {**policy, "pretrained": change(str(source))}}
+    changed = {**policy, **_pretrained_at(policy, change)}
+    critic = policy.get("share_features_extractor")
+    if isinstance(critic, dict):
+        changed["share_features_extractor"] = {**critic, **_pretrained_at(critic, change)}
+    return attributes if changed == policy else {**attributes, "policy_kwargs": changed}
+
+
+def _pretrained_at(settings: dict[str, Any], change: Callable[[str], str]) -> dict[str, str]:
+    """The changed path of the pretrained model in some settings, where they name one."""
+    source = settings.get("pretrained")
+    if not isinstance(source, str | Path) or _is_of_the_hub(str(source)):
+        return {}
+    return {"pretrained": change(str(source))}
 
 
 def with_tokenizer(attributes: dict[str, Any], change: Callable[[str], str]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from stable_baselines3.common.save_util import recursive_getattr, recursive_seta
 from stable_baselines3.common.type_aliases import GymEnv
 from stable_baselines3.common.utils import check_for_correct_spaces
 
-from agents.registry import HEAD_KEYS, POLICIES, find, home_of, load_class, name_of, named, names
+from agents.registry import NETWORK_KEYS, POLICIES, find, home_of, load_class, name_of, named, names
 from agents.storage.archive import Archive, ForeignFile, write_archive
 from agents.storage.locate import (
     beside,
@@ -352,22 +352,22 @@ def _resolve_names(cls: Any, attributes: dict[str, Any], unpacker: Unpacker) -> 
         home = POLICIES.get(policy, policy)
         attributes["policy_class"] = aliases.get(policy) or unpacker.find(home)
     for name, value in attributes.items():
-        attributes[name] = _heads_resolved(value, unpacker)
+        attributes[name] = _networks_resolved(value, unpacker)
 
 
-def _heads_resolved(value: Any, unpacker: Unpacker) -> Any:
-    """`value` with a class in place of each head by name, which a policy would import."""
+def _networks_resolved(value: Any, unpacker: Unpacker) -> Any:
+    """`value` with a class in place of each network by name, which a policy would import."""
     if isinstance(value, dict):
-        parts = {name: _heads_resolved(part, unpacker) for name, part in value.items()}
-        for key in value.keys() & HEAD_KEYS:
-            head = value[key]
-            if isinstance(head, str):
-                parts[key] = _found_class(head, unpacker)
-            elif isinstance(head, dict) and isinstance(head.get("class"), str):
-                parts[key] = {**head, "class": _found_class(head["class"], unpacker)}
+        parts = {name: _networks_resolved(part, unpacker) for name, part in value.items()}
+        for key in value.keys() & NETWORK_KEYS:
+            given = value[key]
+            if isinstance(given, str):
+                parts[key] = _found_class(given, unpacker)
+            elif isinstance(given, dict) and isinstance(given.get("class"), str):
+                parts[key] = {**given, "class": _found_class(given["class"], unpacker)}
         return parts
     if type(value) in (list, tuple):
-        return type(value)(_heads_resolved(part, unpacker) for part in value)
+        return type(value)(_networks_resolved(part, unpacker) for part in value)
     return value
 
 

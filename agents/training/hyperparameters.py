@@ -13,7 +13,7 @@ from typing import Any
 from stable_baselines3.common.utils import LinearSchedule
 
 from agents.models.build import SIZES
-from agents.registry import HEAD_KEYS, Algorithm, find, load_name, parts_of, read_rows
+from agents.registry import NETWORK_KEYS, Algorithm, find, load_name, parts_of, read_rows
 from agents.storage.values import LIBRARIES, PART_OF_A_MODEL, storable
 from dialgym.datasets import Dataset
 from dialgym.errors import arguments_of, unknown
@@ -31,7 +31,7 @@ TRAINER_KEYS = (PLAYS_KEYS | STORED_KEYS) - {"policy"}
 GIVEN_KEYS = {"self", "env", "seed", "device", "verbose", "tensorboard_log", "_init_setup_model"}
 GIVEN_KEYS |= {"hyperparameters", "dataset"}
 SCHEDULES = ("learning_rate", "value_learning_rate", "clip_range", "clip_range_vf", "ent_coef")
-CLASS_KEYS = ("activation_fn", *HEAD_KEYS)
+CLASS_KEYS = ("activation_fn", *NETWORK_KEYS)
 """Arguments that name a class, beside those whose names end with `_class`."""
 DEFAULT_ENVS = 8
 
@@ -214,7 +214,7 @@ def _with_classes(key: str, value: Any) -> Any:
     """The value of a hyperparameter, with classes in the place of their names."""
     if isinstance(value, Mapping):
         return {name: _with_classes(name, part) for name, part in value.items()}
-    is_class = _is_class(key) and key != "class"  # of a value head, which is made later
+    is_class = _is_class(key) and key != "class"  # of a network, which is made later
     return _named_class(key, value) if is_class and value is not None else value
 
 

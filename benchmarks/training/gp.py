@@ -15,7 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from agents.acts.gp.kernels import RBF, ActKernel, covariances
+from agents.acts.gp.act_kernels import ActKernel, DeltaKernel, KindKernel
+from agents.acts.gp.kernels import RBF, covariances
 from agents.acts.gp.q_process import QProcess
 from benchmarks.environments.timing import machine, rate
 from dialgym.experiments.plots import new_figure, save_figure, tidy
@@ -30,11 +31,11 @@ Curves = dict[str, list[float]]
 """By what is done: milliseconds at each of the sizes."""
 
 
-def process_of(entries: int, similarity: float) -> QProcess:
+def process_of(entries: int, act_kernel: ActKernel) -> QProcess:
     """A process with `entries` in its dictionaries, a part for each act."""
     rng = np.random.default_rng(0)
     features = [f"f{i}" for i in range(FEATURES)]
-    process = QProcess(features, KERNEL, ActKernel(similarity), 5.0, 0.0, None)
+    process = QProcess(features, KERNEL, act_kernel, 5.0, 0.0, None)
     for start in range(0, entries, 64):
         acts = [names()[i % ACTS] for i in range(start, start + 64)]
         process.observe(rng.random((64, FEATURES)), acts, rng.normal(size=(64, 1)), np.ones(64))
@@ -66,8 +67,11 @@ def measure() -> Curves:
     x, y, noise = rng.random((1, FEATURES)), np.ones((1, 1)), np.ones(1)
     curves: Curves = {}
     for size in SIZES:
-        for similarity, what in ((0.0, "a dictionary an act"), (0.5, "one dictionary")):
-            process, acts = process_of(size, similarity), names()
+        for kernel, what in (
+            (DeltaKernel(), "a dictionary an act"),
+            (KindKernel(0.5), "one dictionary"),
+        ):
+            process, acts = process_of(size, kernel), names()
             decide = milliseconds(lambda p=process, a=acts: p.predict(x, a))  # type: ignore[misc]
             learn = milliseconds(lambda p=process, a=acts: p.observe(x, a[:1], y, noise))  # type: ignore[misc]
             curves.setdefault(f"decide, {what}", []).append(decide)

@@ -38,6 +38,7 @@ class Plain:
         self.domain = DOMAIN
         self.features = tuple(f"belief.{i}" for i in range(size))
         self.acts = tuple(f"act.{i}" for i in range(n_acts))
+        self.slots: dict[str, str] = {}
 
     def __call__(self, beliefs: np.ndarray) -> np.ndarray:
         """(n, F) of beliefs (n, B)."""
@@ -74,6 +75,7 @@ class Abstract:
             *(f"{name}.not" for name in binary),
         )
         self.acts = tuple(_act_names(structure, named))
+        self.slots = {name: slot.name for name, slot in named.items()}
 
     def __call__(self, beliefs: np.ndarray) -> np.ndarray:
         """(n, F) of beliefs (n, B)."""

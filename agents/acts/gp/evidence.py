@@ -9,7 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from agents.acts.gp.kernels import ActKernel, Kernel, kind_of
+from agents.acts.gp.act_kernels import ActKernel, similarities
+from agents.acts.gp.kernels import Kernel, kind_of
 
 POINTS = 400
 """Decisions that the evidence is that of, at most; its cost is cubic in them."""
@@ -42,9 +43,9 @@ def fitted_scales(
         steps: of Adam.
     """
     chosen = np.sort(rng.permutation(len(x))[:POINTS])
-    number = _numbered([acts[i] for i in chosen])
-    group = _numbered([act_kernel.group(acts[i]) for i in chosen])
-    alike = torch.as_tensor(act_kernel.of(number, number) * (group[:, None] == group))
+    names, number = np.unique([acts[i] for i in chosen], return_inverse=True)
+    similar = similarities(act_kernel, names.tolist(), names.tolist())
+    alike = torch.as_tensor(similar[number[:, None], number])
     kinds = list(dict.fromkeys(map(kind_of, features)))
     column = torch.tensor([kinds.index(kind_of(name)) for name in features])
     seen = torch.as_tensor(x[chosen])
@@ -72,8 +73,3 @@ def log_evidence(covariance: Tensor, targets: Tensor) -> Tensor:
 def _squares(x: Tensor) -> tuple[Tensor, Tensor]:
     squares = x.square().sum(1)
     return squares[:, None], squares
-
-
-def _numbered(names: Sequence[str]) -> np.ndarray:
-    """(n,) int64: the same number for the same name."""
-    return np.unique(names, return_inverse=True)[1]

@@ -1,4 +1,4 @@
-"""Covariances of Q values: of two beliefs, by their features, times of two acts, by their names."""
+"""Covariances of two beliefs by their features."""
 
 from __future__ import annotations
 
@@ -104,35 +104,6 @@ def variances(kernel: Kernel, x: np.ndarray) -> np.ndarray:
     squares = np.square(x).sum(1)
     found: np.ndarray = kernel.of(squares, lambda: (squares, squares))
     return found
-
-
-@storable
-@dataclass(frozen=True)
-class ActKernel:
-    """Kernel of acts: 1 for the same, `similarity` for two of a kind, else 0.
-
-    With similarity 0 it is the delta kernel: acts are learned apart from one another. With more, it
-    is distributed: what is learned of asking for one slot tells of asking for the others.
-
-    Raises:
-        ValueError: `similarity` is not from 0 to less than 1.
-    """
-
-    similarity: float = 0.0
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.similarity < 1:
-            raise ValueError(f"act_similarity: expected 0 <= s < 1, got {self.similarity}")
-
-    def group(self, act: str) -> str:
-        """The acts of one group have covariances with one another, and with no others."""
-        return kind_of(act) if self.similarity else act
-
-    def of(self, left: np.ndarray, right: np.ndarray) -> np.ndarray | float:
-        """(n, m): similarities of acts of one group, by their numbers (n,) and (m,)."""
-        if not self.similarity:
-            return 1.0
-        return np.where(left[:, None] == right, 1.0, self.similarity)
 
 
 def kind_of(name: str) -> str:

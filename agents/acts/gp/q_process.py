@@ -14,7 +14,8 @@ from copy import deepcopy
 
 import numpy as np
 
-from agents.acts.gp.kernels import ActKernel, Kernel, kind_of, variances
+from agents.acts.gp.act_kernels import ActKernel, similarities
+from agents.acts.gp.kernels import Kernel, kind_of, variances
 from agents.acts.gp.sparse import SparseGP
 from agents.storage.values import storable
 
@@ -53,6 +54,7 @@ class QProcess:
         self.forgetting, self.scales = forgetting, dict(scales or {})
         self.groups: dict[str, SparseGP] = {}
         self.numbers: dict[str, int] = {}  # of acts
+        self.similar = np.empty((0, 0))  # (A, A), of acts by their numbers
         self.widen(features)
 
     def __len__(self) -> int:
@@ -124,12 +126,19 @@ class QProcess:
             )
 
     def _number(self, act: str) -> int:
-        return self.numbers.setdefault(act, len(self.numbers))
+        if act not in self.numbers:
+            self.numbers[act] = len(self.numbers)
+            row = similarities(self.act_kernel, [act], [*self.numbers])
+            self.similar = np.pad(self.similar, (0, 1))
+            self.similar[-1], self.similar[:, -1] = row, row
+            for group in self.groups.values():
+                group.similar = self.similar
+        return self.numbers[act]
 
     def _group(self, name: str) -> SparseGP:
         if name not in self.groups:
             self.groups[name] = SparseGP(
-                len(self.features), self.kernel, self.act_kernel, self.nu, self.budget,
+                len(self.features), self.kernel, self.similar, self.nu, self.budget,
                 self.outputs, self.forgetting,
             )  # fmt: skip
         return self.groups[name]

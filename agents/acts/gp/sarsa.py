@@ -13,10 +13,11 @@ from stable_baselines3.common.type_aliases import GymEnv
 
 from agents.acts.base import copied_to
 from agents.acts.belief_structure import structure_of
+from agents.acts.gp.act_kernels import ActKernel, act_kernel_named
 from agents.acts.gp.coordinates import TOP, Coordinates, Plain, coordinates_of
 from agents.acts.gp.dialogue_learner import DialogueLearner, ProcessOptions
 from agents.acts.gp.evidence import fitted_scales
-from agents.acts.gp.kernels import ActKernel, Kernel, kernel_named
+from agents.acts.gp.kernels import Kernel, kernel_named
 from agents.acts.gp.open_dialogues import BootstrapValue, OpenDialogues, Returns
 from agents.acts.gp.q_process import QProcess
 from agents.argument_checks import COUNT, FROM_0, POSITIVE, require
@@ -29,7 +30,7 @@ class SarsaOptions(ProcessOptions, total=False):
 
     kernel: str | Kernel
     kernel_kwargs: Mapping[str, Any] | None
-    act_similarity: float
+    act_kernel: str | Mapping[str, Any] | ActKernel
     sigma: float
     nu: float
     budget: int | None
@@ -58,8 +59,9 @@ class GPSarsa(DialogueLearner):
             seen by their most believed values, first the most believed (`Abstract`).
         kernel: "linear", "polynomial", "rbf", or a `Kernel` of your own.
         kernel_kwargs: settings of a kernel by name.
-        act_similarity: 0 for the delta kernel of acts; between 0 and 1 for the distributed one, see
-            `ActKernel`.
+        act_kernel: "delta", "kind", "hdc", "distributed", see `ACT_KERNELS`; a mapping with
+            settings, such as `{"kernel": "kind", "similarity": 0.2}`; or an `ActKernel` of your
+            own.
         gamma: discount from one decision to the next.
         sigma: deviation of the noise of a return.
         nu: what of a variance a dictionary may leave unexplained, see `SparseGP`.
@@ -96,7 +98,7 @@ class GPSarsa(DialogueLearner):
         env: GymEnv | str,
         kernel: str | Kernel = "linear",
         kernel_kwargs: Mapping[str, Any] | None = None,
-        act_similarity: float = 0.0,
+        act_kernel: str | Mapping[str, Any] | ActKernel = "delta",
         sigma: float = 5.0,
         nu: float = 0.001,
         budget: int | None = 500,
@@ -113,7 +115,7 @@ class GPSarsa(DialogueLearner):
         require(type(self).__name__, POSITIVE, scale=scale, sigma=sigma)
         require(type(self).__name__, FROM_0, nu=nu)
         self.kernel = kernel_named(kernel, kernel_kwargs)
-        self.act_kernel = ActKernel(act_similarity)
+        self.act_kernel = act_kernel_named(act_kernel)
         self.sigma, self.nu, self.budget, self.top = sigma, nu, budget, top
         self.forgetting = forgetting
         self.scale, self.test_scale = scale, test_scale
@@ -128,6 +130,8 @@ class GPSarsa(DialogueLearner):
         super()._setup_model()
         if not hasattr(self, "coordinates"):
             self.coordinates = coordinates_of(self.env, self.top)
+            here = self.coordinates
+            self.act_kernel = self.act_kernel.of_slots(here.acts, here.slots)
         if not hasattr(self, "process"):
             self.process = self._new_process()
         self.process.widen(self.coordinates.features)  # it may have been that of another domain
@@ -230,7 +234,7 @@ class GPSarsa(DialogueLearner):
         """A copy that acts in the domain of another env, and can learn on there.
 
         Slots of the domains are matched by rank, see `Abstract`. Of slots that it has not met it
-        knows nothing, unless acts of a kind are alike (`act_similarity`).
+        knows nothing, unless acts of a kind are alike (`KindKernel`).
 
         Args:
             env: of the other domain.

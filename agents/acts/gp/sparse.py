@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from agents.acts.gp.kernels import ActKernel, Kernel, covariances, variances
+from agents.acts.gp.kernels import Kernel, covariances, variances
 from agents.storage.values import storable
 
 EPSILON = 1e-10
@@ -26,7 +26,7 @@ class SparseGP:
     Args:
         size: F, the number of features.
         kernel: of features.
-        acts: kernel of acts.
+        similar: (A, A), covariances of acts by their numbers.
         nu: largest part of an input's prior variance, in the units of the outputs, that the
             dictionary may fail to explain without the input being added to it.
         budget: largest dictionary; None for any. Of a full one the entry goes whose loss moves the
@@ -40,13 +40,13 @@ class SparseGP:
         self,
         size: int,
         kernel: Kernel,
-        acts: ActKernel,
+        similar: np.ndarray,
         nu: float,
         budget: int | None = None,
         outputs: int = 1,
         forgetting: float = 1.0,
     ) -> None:
-        self.kernel, self.act_kernel, self.nu, self.budget = kernel, acts, nu, budget
+        self.kernel, self.similar, self.nu, self.budget = kernel, similar, nu, budget
         self.forgetting = forgetting
         self.inputs = np.empty((0, size))  # (m, F)
         self.acts = np.empty(0, np.int64)  # (m,)
@@ -83,7 +83,7 @@ class SparseGP:
 
     def _whitened(self, x: np.ndarray, acts: np.ndarray) -> np.ndarray:
         """(n, m): z of inputs."""
-        alike = self.act_kernel.of(acts, self.acts)
+        alike = self.similar[acts[:, None], self.acts]
         return (covariances(self.kernel, x, self.inputs) * alike) @ self.whitening.T
 
     def _offer(self, x: np.ndarray, act: np.ndarray) -> None:

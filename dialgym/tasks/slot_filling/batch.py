@@ -194,13 +194,13 @@ def belief_vectors(
 
 def act_masks(acts: SummaryActs, beliefs: Beliefs, summaries: Sequence[Summary]) -> np.ndarray:
     """(k, 3n+7) bool: `SummaryActs.mask` of each belief."""
-    if not acts.masks:
-        return np.tile(acts.unrestricted, (len(beliefs), 1))
+    if not any(acts.masks):
+        return np.tile(acts.unmasked, (len(beliefs), 1))
     first = np.array([[best.p for best in s.best.values()] for s in summaries]) > 0  # (k, n)
     second = np.array([[best.second_p for best in s.best.values()] for s in summaries]) > 0
     asks = np.stack([np.ones_like(first), first, first & second], axis=2)
     others = np.array([acts.others(*each) for each in zip(beliefs, summaries)])
-    return np.concatenate([asks.reshape(len(asks), -1), others], axis=1)
+    return np.concatenate([asks.reshape(len(asks), -1), others], axis=1) | acts.unmasked
 
 
 class SlotFillingBatch(StateBatch):

@@ -1,4 +1,4 @@
-"""Your own users, goals and rewards, as mappings or as YAML files that hold them."""
+"""Your own users, goals, rewards and masks, as mappings or as YAML files that hold them."""
 
 from collections.abc import Mapping
 from dataclasses import fields
@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from dialgym.errors import finite_number, one_of, unknown, whole_number
 from dialgym.io.files import read_yaml
 from dialgym.tasks.slot_filling.rewards import Rewards
+from dialgym.tasks.slot_filling.settings import Masks
 from dialgym.tasks.slot_filling.user import USERS, SlotUserBehaviour
 
 WHERE = "SlotFilling"
@@ -85,6 +86,23 @@ def rewards_of(rewards: Given) -> Rewards:
     _check_keys("rewards", given, [field.name for field in fields(Rewards)])
     found = {name: finite_number(f"{name} of rewards", value) for name, value in given.items()}
     return Rewards(**found)
+
+
+def masks_of(masks: Given | bool, default: bool) -> Masks:
+    """The masks of True or False for all, or of a mapping with any of `inform`, `request`, `bye`.
+
+    `default` is for those that are left out.
+
+    Raises:
+        ValueError: another key, or what is neither True nor False.
+    """
+    if isinstance(masks, bool):
+        return Masks(masks, masks, masks)
+    given = mapping("masks", masks, "{inform: true, request: false, bye: true}, True, False")
+    _check_keys("masks", given, Masks._fields)
+    for name, value in given.items():
+        one_of(name, value, (True, False), f"masks of {WHERE}")
+    return Masks(**{name: bool(given.get(name, default)) for name in Masks._fields})
 
 
 def mapping(name: str, given: Given, example: str) -> Mapping[str, Any]:

@@ -18,6 +18,7 @@ from dialgym.tasks.generators import Branch, ScriptedDialogue, Tree
 from dialgym.tasks.wordle.patterns import LENGTH, PATTERNS, SOLVED
 from dialgym.tasks.wordle.policies import Expert, Repeat, WordMixture, Wrong
 from dialgym.tasks.wordle.task import Wordle
+from dialgym.tasks.wordle.words import Words
 
 COLOURS = {"⬛": 0, "⬜": 0, "🟨": 1, "🟦": 1, "🟩": 2, "🟧": 2}
 """Squares and their digits; blue and orange are those of the high-contrast mode."""
@@ -26,12 +27,23 @@ _SCORE = re.compile(r"Wordle\s+[\d,.]+\s+([1-6X])/6")
 TURNS = 6
 
 
-def branching(games: int = 1) -> Tree:
-    """From every open state of an expert's game, `games` games of guesses that cannot be right."""
-    return Tree(Expert(), (Branch("wrong", Wrong(), games),))
+def branching(games: int = 1, start_words: Words | None = None) -> Tree:
+    """From every open state of an expert's game, `games` games of guesses that cannot be right.
+
+    Args:
+        games: games from each state.
+        start_words: what the expert opens with, see `StartWords`.
+    """
+    return Tree(Expert(start_words), (Branch("wrong", Wrong(), games),))
 
 
-def adversarial(repeats: int = 5, suboptimal: int = 5, smart: float = 0.5, after: int = 2) -> Tree:
+def adversarial(
+    repeats: int = 5,
+    suboptimal: int = 5,
+    smart: float = 0.5,
+    after: int = 2,
+    start_words: Words | None = None,
+) -> Tree:
     """Games in which good openings come to nothing.
 
     An expert's game; from its third state, `repeats` games that say one of its first two words
@@ -46,9 +58,10 @@ def adversarial(repeats: int = 5, suboptimal: int = 5, smart: float = 0.5, after
         after: words of the expert before it is repeated. Games that are over by then have no such
             branches: where they are many, as in a list of a few words, those that have seem
             unlucky, and 1 is truer.
+        start_words: what the expert opens with, see `StartWords`.
     """
     return Tree(
-        Expert(),
+        Expert(start_words),
         (
             Branch("repeat", Repeat(first_n=2), repeats, after=after),
             Branch("suboptimal", WordMixture(smart), suboptimal, after=0),

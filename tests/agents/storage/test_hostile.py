@@ -106,6 +106,9 @@ CHANGES = {
     "dotted head": lambda s: s["settings"]["attributes"].update(
         reference_made_by=("x", {"value_head": "evil.Thing"})
     ),
+    "critic": lambda s: s["settings"]["attributes"]["policy_kwargs"].update(
+        share_features_extractor={"class": "evil:Thing"}
+    ),
 }
 
 
@@ -221,6 +224,7 @@ NAMES = {
     "head": "policy_kwargs: {value_head: evil.Thing}",
     "q head": "policy_kwargs: {q_head: {class: evil.Thing}}",
     "head with settings": "policy_kwargs: {value_head: {class: 'evil:Thing'}}",
+    "critic": "policy_kwargs: {share_features_extractor: 'evil:Thing'}",
     "no class": "policy_kwargs: {optimizer_class: torch.hub.load}",
 }
 

@@ -77,6 +77,16 @@ def test_adversarial_games_repeat_the_openings():
     assert_replays(dataset)
 
 
+@pytest.mark.parametrize("name", ["branching", "adversarial"])
+def test_experts_open_with_words_of_your_own(name: str):
+    settings = {"start_words": ["metal", "table"]}
+    dataset = dialgym.collect("Wordle-200-v0", name, 20, policy_kwargs=settings)
+    experts = dataset.filter(dataset["kind"] == "expert")
+    assert {guesses(row)[0] for row in experts} == {"metal", "table"}
+    with pytest.raises(ValueError, match="expected answers of this Wordle; got crane, of which no"):
+        dialgym.collect("Wordle-200-v0", name, 1, policy_kwargs={"start_words": ["crane"]})
+
+
 def test_any_number_of_workers_and_any_object():
     tree = Tree(OptimalWordle(), (Branch("again", Repeat(1), games=2, after=1),), kind="best")
     alone = dialgym.collect("Wordle-20-v0", tree, 12, shard_size=4)

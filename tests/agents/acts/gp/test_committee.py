@@ -123,7 +123,9 @@ def test_a_saved_committee_is_the_same():
 
 def test_it_moves_from_domain_to_domain_with_a_member_for_each():
     env, other = (dialgym.sb3_vec_env(name, 4, seed=100) for name in (CR, SFR))
-    model = Committee("GPPolicy", env, act_similarity=0.5, seed=0).learn(300)
+    model = Committee(
+        "GPPolicy", env, act_kernel={"kernel": "kind", "similarity": 0.5}, seed=0
+    ).learn(300)
     moved = model.transferred(other).learn(200)
     first, second = (e.get_attr("acts")[0].structure.domain for e in (env, other))
     assert list(model.members) == [first]

@@ -41,7 +41,8 @@ def test_it_finds_the_best_way_through_five_states(features, rows):
     [
         {"kernel": "rbf"},
         {"kernel": "polynomial", "kernel_kwargs": {"degree": 3}},
-        {"act_similarity": 0.2},
+        {"act_kernel": "kind"},
+        {"act_kernel": "hdc"},
         {"budget": 4},
         {"kernel": "rbf", "scales_after": 100},
     ],
@@ -143,6 +144,28 @@ def test_objectives_are_weighed_after_they_are_learned():
         model.objectives = weights
         acts, _ = model.predict(beliefs_of(env), deterministic=True, action_masks=masks)
         assert (acts == act).all()
+
+
+def test_acts_are_seen_by_the_words_of_their_slots(tmp_path):
+    """Saved with the model, whose file of vectors may be gone by then."""
+    words = "request confirm select inform name alternatives bye repeat more restart area food"
+    rows = np.random.default_rng(0).normal(size=(13, 4))
+    lines = [f"{w} {' '.join(map(str, r))}" for w, r in zip([*words.split(), "pricerange"], rows)]
+    file = tmp_path / "vectors.txt"
+    file.write_text("\n".join(lines), encoding="utf-8")
+    env = dialgym.sb3_vec_env("CamRestaurants-Env1-act-v0", 2, seed=0)
+    kernel = {"kernel": "distributed", "vectors": str(file)}
+    model = GPSarsa("GPPolicy", env, act_kernel=kernel, seed=0).learn(60)
+    first = model.coordinates.slots["slot00"]
+    place = {"area": 10, "food": 11, "pricerange": 12}[first]
+    assert_close(model.act_kernel.found["slot00.request"], rows[0] + rows[place])
+    stored = io.BytesIO()
+    model.save(stored)
+    file.unlink()
+    stored.seek(0)
+    loaded, beliefs = GPSarsa.load(stored, env), env.reset()
+    for ours, theirs in zip(model.q_distribution(beliefs), loaded.q_distribution(beliefs)):
+        assert np.array_equal(ours, theirs)
 
 
 def test_it_learns_slot_filling_and_acts_in_another_domain():
