@@ -18,6 +18,7 @@ from dialgym.cli.benchmark import (
 )
 from dialgym.cli.common import (
     Episodes,
+    Param,
     Seeds,
     Set,
     Trust,
@@ -75,6 +76,7 @@ def evaluate(
     ] = None,
     trust: Trust = False,
     set_: Set = None,
+    param: Param = None,
 ) -> None:
     """Score one policy: returns, success, normalised score, 95 % intervals."""
     from dialgym.experiments import evaluate as run
@@ -96,6 +98,7 @@ def evaluate(
                 deterministic=likeliest,
                 trust=trust,
                 report=report,
+                policy_kwargs=settings(param, "--param"),
             )
 
     results = [score(None if actions is None else actions == GREEDY)]
