@@ -125,7 +125,7 @@ class HumanGames:
 
     def _secrets(self, task: Wordle, possible: np.ndarray, post: Post) -> np.ndarray:
         """(A,) bool: the answers for which every row of a post has a word."""
-        found: np.ndarray = possible[list(post.patterns)].all(0)
+        found: np.ndarray = np.logical_and.reduce(possible[list(post.patterns)])
         if not self.true_word:
             return found
         word = np.zeros(len(found), bool)
