@@ -13,6 +13,7 @@ from dialgym.language import AnyText, Constraint, Utterance, WordTrie
 from dialgym.language.acts import NULL, Act, Hypotheses
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome, Task
 from dialgym.tasks.corpora import BUILT_IN
+from dialgym.tasks.findings import Findings
 from dialgym.tasks.slot_filling.domain.domain import domain_files, load_domain
 from dialgym.tasks.slot_filling.domain.goals import GoalGenerator, goal_acts
 from dialgym.tasks.slot_filling.error_channel import (
@@ -21,6 +22,7 @@ from dialgym.tasks.slot_filling.error_channel import (
     ListChannel,
     SingleChannel,
 )
+from dialgym.tasks.slot_filling.findings import findings_of, note_misheard
 from dialgym.tasks.slot_filling.languages import HYPOTHESES, LANGUAGES, USER_ACTS, read_notation
 from dialgym.tasks.slot_filling.languages.notation import MOST_VALUES
 from dialgym.tasks.slot_filling.own_settings import (
@@ -143,8 +145,16 @@ class SlotFilling(Task):
     }
     batches = {SYSTEM: (f"{POLICIES}:SlotAgendaPolicy", f"{ROOM}.batch:SlotFillingBatch")}  # noqa: RUF012
     hidden_fields = {  # noqa: RUF012
-        SYSTEM: ("user_state", "planned", "simulated", "told", "goal", "heard_by_user"),
-        USER: ("belief", "summary", "chosen", "heard_by_system"),
+        SYSTEM: (
+            "user_state",
+            "planned",
+            "simulated",
+            "told",
+            "goal",
+            "heard_by_user",
+            "misheard",
+        ),
+        USER: ("belief", "summary", "chosen", "heard_by_system", "misheard"),
     }
     how_to_play = {  # noqa: RUF012
         "system": "The user looks for a place in the database. Ask for what you have not "
@@ -355,6 +365,7 @@ class SlotFilling(Task):
         self._take_in(state, state.simulated)
         state.replies += 1
         heard = self.channel.hear(act, rng)
+        note_misheard(state, act, heard)
         self._record(state, USER, text, self.language.hear(text, heard, rng))
         return act, heard
 
@@ -366,6 +377,11 @@ class SlotFilling(Task):
         if act.type == BYE and state.replies > 1:
             return self._end(state, "closing")
         return _QUIET
+
+    def findings(self, state: SlotFillingState) -> Findings:
+        """The one domain's success and share of answered requests; and the rest."""
+        success = succeeded(state.user_state, self.domain.database, self.fidelity != "pydial")
+        return findings_of(state, self.domain.ontology.domain, success)
 
     def _take_in(self, state: SlotFillingState, simulated: bool) -> None:
         """The user's state after the system's act."""
