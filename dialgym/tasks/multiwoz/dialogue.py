@@ -1,6 +1,6 @@
 """Rules of one dialogue on acts, without any text."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypedDict
 
@@ -152,8 +152,15 @@ class Rules:
         strict = self.settings.strict
         return self.evaluator.successes(state.goal, state.user, state.record, strict)
 
-    def metrics(self, state: MultiWOZState) -> DialogueMetrics:
-        """Measures of how well the goal is met so far."""
+    def failures(self, state: MultiWOZState) -> Sequence[str]:
+        """Name what keeps each domain of the goal from success."""
+        strict = self.settings.strict
+        return self.evaluator.failures(state.goal, state.user, state.record, strict)
+
+    def metrics(self, state: MultiWOZState, domain: str | None = None) -> DialogueMetrics:
+        """Measures of how well the goal is met so far, or what is wanted of one domain."""
+        if domain is not None:
+            return self.evaluator.of_domain(state.goal, state.user, state.record, domain)
         return self.evaluator.metrics(state.goal, state.user, state.record)
 
 

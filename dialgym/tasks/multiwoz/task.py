@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
 from typing import Any, Unpack
@@ -14,6 +14,7 @@ from dialgym.io.tables import fingerprint, locate
 from dialgym.language import Constraint, Utterance
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome, Task
 from dialgym.tasks.corpora import BUILT_IN
+from dialgym.tasks.findings import Findings, Labelled, misheard
 from dialgym.tasks.hidden import hide
 from dialgym.tasks.multiwoz.corpus import MultiWOZCorpus
 from dialgym.tasks.multiwoz.data import MULTIWOZ, load_world
@@ -29,7 +30,7 @@ from dialgym.tasks.multiwoz.ontology import DOMAINS
 from dialgym.tasks.multiwoz.rewards import COMPONENTS, REWARDS, bounds
 from dialgym.tasks.multiwoz.settings import GOALS, choose_goal
 from dialgym.tasks.multiwoz.stages import find_stage
-from dialgym.tasks.multiwoz.types import Acts
+from dialgym.tasks.multiwoz.types import NONE, Acts
 from dialgym.tasks.multiwoz.user import BEHAVIOURS
 from dialgym.tasks.multiwoz.vectors import Vectoriser
 
@@ -56,10 +57,11 @@ class MultiWOZDialogue:
     goal: tuple[Utterance, ...]  # the user's note of its goal
     heard_by_user: list[Utterance]
     heard_by_system: list[Utterance]
+    misheard: list[str] = field(default_factory=list)  # acts taken for others
 
     def copy(self) -> "MultiWOZDialogue":
         """An independent copy."""
-        heard = self.heard_by_user.copy(), self.heard_by_system.copy()
+        heard = self.heard_by_user.copy(), self.heard_by_system.copy(), self.misheard.copy()
         return MultiWOZDialogue(self.dialogue.copy(), self.goal, *heard)
 
 
@@ -145,7 +147,10 @@ class MultiWOZ(Task):
         },
     }
     acts: Mapping[str, Any]
-    hidden_fields = {SYSTEM: ("goal", "heard_by_user"), USER: ("heard_by_system",)}  # noqa: RUF012
+    hidden_fields = {  # noqa: RUF012
+        SYSTEM: ("goal", "heard_by_user", "misheard"),
+        USER: ("heard_by_system", "misheard"),
+    }
     how_to_play = {  # noqa: RUF012
         "system": "Help the user to find and book what it looks for: ask, recommend, book, and "
         "answer what it wants to know, until it says goodbye.",
@@ -262,6 +267,8 @@ class MultiWOZ(Task):
     def _user_says(self, state: MultiWOZDialogue, text: str, rng: np.random.Generator) -> Outcome:
         said = _about(self.meant(text, USER), state.dialogue)
         heard = self.channel.hear(said, rng)
+        if heard != said:
+            state.misheard += misheard(_labelled(said), _labelled(heard))
         turn = self.rules.user_turn(state.dialogue, said, rng, heard)
         got = self.language.hear(text, said, heard, state.dialogue.belief, rng)
         state.heard_by_user.append(Utterance(USER, text))
@@ -303,6 +310,25 @@ class MultiWOZ(Task):
                   found.strict_success, found.complete, *map(done.get, DOMAINS))  # fmt: skip
         return {n: -1.0 if v is None else float(v) for n, v in zip(METRICS, values)}
 
+    def findings(self, state: MultiWOZDialogue) -> Findings:
+        """By domain success, inform precision, recall and F1, book rate, match; and the rest."""
+        told = state.dialogue.record.informed
+        requests = {
+            f"{domain} {slot}": (domain, slot) in told
+            for domain, wanted in state.dialogue.goal.domains.items()
+            for slot in wanted.requests
+        }
+        done, failures = self.rules.successes(state.dialogue), self.rules.failures(state.dialogue)
+        domains = {domain: self._measures(state, domain, done[domain]) for domain in done}
+        return Findings(domains, requests, failures, state.misheard)
+
+    def _measures(self, state: MultiWOZDialogue, domain: str, done: bool) -> dict[str, float]:
+        own = self.rules.metrics(state.dialogue, domain)
+        counts = own.counts
+        values = (done, counts.precision, counts.recall, counts.f1, own.book_rate, own.match)
+        names = ("success", *METRICS[:5])
+        return {n: -1.0 if v is None else float(v) for n, v in zip(names, values)}
+
     @cached_property
     def _constraints(self) -> Mapping[str, Constraint]:
         return {party: self.language.grammar(party) for party in self.parties}
@@ -330,3 +356,12 @@ def _remade(kind: type[MultiWOZ], arguments: Mapping[str, Any]) -> MultiWOZ:
 def _outcome(turn: Turn) -> Outcome:
     both = {SYSTEM: dict(turn.components), USER: dict(turn.components)}
     return Outcome.of(both, turn.terminated, turn.truncated, turn.success)
+
+
+def _labelled(acts: Acts) -> list[Labelled]:
+    """Acts by what they are about, and their values."""
+    kinds = [f"{domain}-{intent}" for intent, domain, _, _ in acts]
+    return [
+        (f"{kind}({'' if act.slot == NONE else act.slot})", act.value)
+        for kind, act in zip(kinds, acts)
+    ]
