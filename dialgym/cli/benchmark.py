@@ -132,9 +132,12 @@ def print_benchmark(outcome: Any, all_named: bool) -> None:
         outcome: of the benchmark.
         all_named: all policies were asked for: it is told which of them environments do not have.
     """
+    from dialgym.experiments.metric_tables import metrics_as_tables
     from dialgym.experiments.result import results_as_table
 
     console.print(results_as_table(outcome.results, console.width))
+    for table in metrics_as_tables(outcome.results, console.width):
+        console.print(table)
     for note in outcome.notes:
         console.print(note, style="yellow", markup=False)
     for name, absent in outcome.absent.items() if all_named else ():

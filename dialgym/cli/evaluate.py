@@ -70,6 +70,15 @@ def evaluate(
             show_default=False,
         ),
     ] = None,
+    measures: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME,...",
+            help="Of replies, in tasks of replies: rouge1,rougeL,meteor,sacrebleu,intent,words or "
+            "any reward.",
+            show_default=False,
+        ),
+    ] = "",
     json: Annotated[
         Path | None, typer.Option(help="Where to write the result too, the first of two.")
     ] = None,
@@ -78,6 +87,7 @@ def evaluate(
 ) -> None:
     """Score one policy: returns, success, normalised score, 95 % intervals."""
     from dialgym.experiments import evaluate as run
+    from dialgym.experiments.metric_tables import metrics_as_tables
     from dialgym.experiments.result import DRAWN, GREEDY, results_as_table
 
     if actions is not None:
@@ -96,12 +106,15 @@ def evaluate(
                 deterministic=likeliest,
                 trust=trust,
                 report=report,
+                measures=[name for name in measures.split(",") if name],
             )
 
     results = [score(None if actions is None else actions == GREEDY)]
     if actions is None and results[0].actions == DRAWN:
         results.append(score(True))
     console.print(results_as_table(results, console.width))
+    for table in metrics_as_tables(results, console.width):
+        console.print(table)
     if json:
         results[0].to_json(json)
 

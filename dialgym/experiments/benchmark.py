@@ -8,6 +8,7 @@ from typing import Any
 
 from dialgym.experiments.curves import Curve, read_curve
 from dialgym.experiments.evaluate import evaluate
+from dialgym.experiments.metric_tables import metrics_as_markdown
 from dialgym.experiments.result import Result, read_json, results_as_markdown
 from dialgym.experiments.samples import SampleDialogue, distinct_jobs, play_samples, samples_as_text
 from dialgym.io.checksums import write_json_checked
@@ -78,7 +79,8 @@ class Benchmark:
             return self._write(out)
 
     def _write(self, out: Path) -> list[Path]:
-        write_text(out / "table.md", results_as_markdown(self.results))
+        tables = results_as_markdown(self.results) + metrics_as_markdown(self.results)
+        write_text(out / "table.md", tables)
         files = [out / "results.json", out / "table.md"]
         if self.games:
             files.append(out / "games.txt")

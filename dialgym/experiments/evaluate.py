@@ -2,11 +2,13 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
 from dialgym.errors import check_arguments, whole_number
+from dialgym.experiments.measures import check_names, with_measures
 from dialgym.experiments.result import DRAWN, GREEDY, Episodes, Result
 from dialgym.registry import Environment, RegistryEntry, entry_of
 from dialgym.rollouts import EpisodeBatch, Player, Policy, Report
@@ -31,6 +33,8 @@ class EvaluateOptions(TypedDict, total=False):
             run code of whoever made it.
         record: what is said is kept, in `Episodes.dialogues`.
         options: of every reset; they fix hidden parts of the dialogues.
+        measures: of replies, in tasks of replies: ROUGE, METEOR, BLEU, intent ..., or any reward;
+            see `dialgym.rewards.metrics`. They are in `Episodes.measures` and `Episodes.figures`.
     """
 
     name: str | None
@@ -39,6 +43,7 @@ class EvaluateOptions(TypedDict, total=False):
     trust: bool
     record: bool
     options: Mapping[str, Any] | None
+    measures: Sequence[str]
 
 
 def evaluate(
@@ -79,6 +84,7 @@ def evaluate(
     """
     check_arguments(more, EvaluateOptions.__annotations__, "evaluate")
     kwargs, called = dict(env_kwargs or {}), more.get("name") or policy_name(policy)
+    measures = check_names(more.get("measures", ()), "evaluate")
     trust, best = more.get("trust", False), more.get("deterministic")
     if ids is None:
         policy, ids, remembered = open_where_trained(policy, trust)
@@ -97,13 +103,17 @@ def evaluate(
     oracle = False
     for entry in entries.values():
         size, record = min(more.get("num_envs", 128), len(jobs)), more.get("record", False)
-        player = Player(entry, opened, kwargs, num_envs=size, deterministic=best, record=record)
+        heard = record or bool(measures)
+        player = Player(entry, opened, kwargs, num_envs=size, deterministic=best, record=heard)
         with closing(player):
             played = list(player.play(jobs, more.get("options"), report))
         stand_in, oracle = player.task.stand_in, oracle or is_oracle(player.policy)
         if stand_in:
             stand_ins[entry.id] = stand_in
-        by_id[entry.id] = to_episodes(played, len(seeds), _references(entry, kwargs, stand_in))
+        part = to_episodes(played, len(seeds), _references(entry, kwargs, stand_in))
+        if measures:
+            part = with_measures(part, player.task, measures, played)
+        by_id[entry.id] = part if record else replace(part, dialogues=())
     actions = (GREEDY if best else DRAWN) if drawing else ""
     return Result(called, tuple(seeds), by_id, kwargs, stand_ins, oracle, actions)
 
