@@ -10,6 +10,7 @@ import typer
 
 from dialgym.cli.common import (
     Episodes,
+    Param,
     Ray,
     Seeds,
     Set,
@@ -22,6 +23,7 @@ from dialgym.cli.common import (
     job_progress,
     numbers,
     parse_seeds,
+    print_results,
     progress,
     require_agents,
     resumable,
@@ -88,13 +90,15 @@ def benchmark(
     games: Annotated[int, typer.Option(min=0, help="Games to show.")] = 3,
     set_: Set = None,
     trust: Trust = False,
+    param: Param = None,
 ) -> None:
     """Score several policies side by side: tables, plots, sample games, and all episodes.
 
-    Without arguments it scores what `dialgym train` has trained last, where that was trained.
+    Without arguments it scores what `dialgym train` has trained last, where that was trained. A
+    setting by -p is of all saved models, or as NAME.KEY=VALUE of one.
     """
     from dialgym.experiments import benchmark as run
-    from dialgym.experiments.benchmark import deterministic_options, open_policies
+    from dialgym.experiments.benchmark import deterministic_options, open_policies, settings_by_name
 
     newest = newest_run(RUNS) if policies is None else None
     chosen, kwargs = chosen_ids(ids, suite), settings(set_)
@@ -105,7 +109,8 @@ def benchmark(
         console.print(f"trained: {newest}", style="dim")
         named["trained"] = str(newest)
     curves = curve or (readable_curves([newest]) if newest else [])
-    playing, several = open_policies(named, chosen, kwargs, trust), numbers(seeds)
+    given = settings_by_name(named, settings(param, "--param"))
+    playing, several = open_policies(named, chosen, kwargs, trust, given), numbers(seeds)
     rounds = sum(len(deterministic_options(policy)) for policy in playing.values())
     with progress("episodes", rounds * len(chosen) * len(several) * episodes) as report:
         outcome = run(
@@ -132,12 +137,8 @@ def print_benchmark(outcome: Any, all_named: bool) -> None:
         outcome: of the benchmark.
         all_named: all policies were asked for: it is told which of them environments do not have.
     """
-    from dialgym.experiments.metric_tables import metrics_as_tables
-    from dialgym.experiments.result import results_as_table
 
-    console.print(results_as_table(outcome.results, console.width))
-    for table in metrics_as_tables(outcome.results, console.width):
-        console.print(table)
+    print_results(outcome.results)
     for note in outcome.notes:
         console.print(note, style="yellow", markup=False)
     for name, absent in outcome.absent.items() if all_named else ():

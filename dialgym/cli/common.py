@@ -28,6 +28,16 @@ Set = Annotated[
     list[str] | None,
     typer.Option("--set", "-s", metavar="KEY=VALUE", help="A setting of the environment."),
 ]
+Param = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--param",
+        "-p",
+        metavar="KEY=VALUE",
+        help="A setting of the policy: of a trained one how it speaks, beta, beam, candidates, "
+        "temperature, top_p, avoid_repeats ...",
+    ),
+]
 Episodes = Annotated[int, typer.Option("--episodes", "-n", min=1, help="Episodes for each seed.")]
 Seeds = Annotated[str, typer.Option(metavar="N,N,...", help="Seeds of the episodes.")]
 Workers = Annotated[
@@ -125,6 +135,16 @@ def require_agents() -> ModuleType:
     if not getattr(agents, "__dialgym_agents__", False):
         raise ImportError(f"training and loading agents: {namesake()}")
     return agents
+
+
+def print_results(results: Sequence[Any]) -> None:
+    """Print the table of some results, and tables of what their tasks measure."""
+    from dialgym.experiments.metric_tables import metrics_as_tables
+    from dialgym.experiments.result import measured_in, results_as_table
+
+    console.print(results_as_table(results, console.width))
+    for table in metrics_as_tables(measured_in(results), console.width):
+        console.print(table)
 
 
 def complain(message: str) -> None:

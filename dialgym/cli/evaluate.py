@@ -18,6 +18,7 @@ from dialgym.cli.benchmark import (
 )
 from dialgym.cli.common import (
     Episodes,
+    Param,
     Seeds,
     Set,
     Trust,
@@ -27,6 +28,7 @@ from dialgym.cli.common import (
     console,
     numbers,
     parse_seeds,
+    print_results,
     progress,
     settings,
 )
@@ -84,11 +86,11 @@ def evaluate(
     ] = None,
     trust: Trust = False,
     set_: Set = None,
+    param: Param = None,
 ) -> None:
     """Score one policy: returns, success, normalised score, 95 % intervals."""
     from dialgym.experiments import evaluate as run
-    from dialgym.experiments.metric_tables import metrics_as_tables
-    from dialgym.experiments.result import DRAWN, GREEDY, results_as_table
+    from dialgym.experiments.result import DRAWN, GREEDY
 
     if actions is not None:
         one_of("--actions", actions, (DRAWN, GREEDY), "dialgym evaluate")
@@ -106,15 +108,14 @@ def evaluate(
                 deterministic=likeliest,
                 trust=trust,
                 report=report,
+                policy_kwargs=settings(param, "--param"),
                 measures=[name for name in measures.split(",") if name],
             )
 
     results = [score(None if actions is None else actions == GREEDY)]
     if actions is None and results[0].actions == DRAWN:
         results.append(score(True))
-    console.print(results_as_table(results, console.width))
-    for table in metrics_as_tables(results, console.width):
-        console.print(table)
+    print_results(results)
     if json:
         results[0].to_json(json)
 

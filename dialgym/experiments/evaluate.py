@@ -13,7 +13,12 @@ from dialgym.experiments.result import DRAWN, GREEDY, Episodes, Result
 from dialgym.registry import Environment, RegistryEntry, entry_of
 from dialgym.rollouts import EpisodeBatch, Player, Policy, Report
 from dialgym.rollouts.player import open_where_trained, policy_names
-from dialgym.rollouts.policies import learns_by_sampling, open_policy, policy_name
+from dialgym.rollouts.policies import (
+    open_policy,
+    plays_by_sampling,
+    policy_name,
+    settings_of,
+)
 from dialgym.simulators import is_oracle
 
 NEUTRAL = {"tokenizer", "action_masks"}
@@ -33,6 +38,9 @@ class EvaluateOptions(TypedDict, total=False):
             run code of whoever made it.
         record: what is said is kept, in `Episodes.dialogues`.
         options: of every reset; they fix hidden parts of the dialogues.
+        policy_kwargs: settings of a registered policy, or of how a saved model speaks, such as
+            ``{"beta": 4.0}``, see `agents.with_decoding`; in `Result.policy_kwargs`. With one of
+            drawing (temperature, top_k, top_p) actions are drawn, unless `deterministic` is given.
         measures: of replies, in tasks of replies: ROUGE, METEOR, BLEU, intent ..., or any reward;
             see `dialgym.rewards.metrics`. They are in `Episodes.measures` and `Episodes.figures`.
     """
@@ -43,6 +51,7 @@ class EvaluateOptions(TypedDict, total=False):
     trust: bool
     record: bool
     options: Mapping[str, Any] | None
+    policy_kwargs: Mapping[str, Any] | None
     measures: Sequence[str]
 
 
@@ -86,25 +95,34 @@ def evaluate(
     kwargs, called = dict(env_kwargs or {}), more.get("name") or policy_name(policy)
     measures = check_names(more.get("measures", ()), "evaluate")
     trust, best = more.get("trust", False), more.get("deterministic")
+    record = more.get("record", False)
+    settings = dict(more.get("policy_kwargs") or {})
     if ids is None:
-        policy, ids, remembered = open_where_trained(policy, trust)
+        policy, ids, remembered = open_where_trained(policy, trust, settings)
         kwargs = {**remembered, **kwargs}
     several = isinstance(ids, Iterable) and not isinstance(ids, str)
     wanted: Any = ids if several else [ids]
     entries = {entry.id: entry for entry in map(entry_of, wanted)}
     _check(entries, episodes, seeds)
     names = policy_names(entries.values(), kwargs)
-    opened = open_policy(policy, names, kwargs.get("learner", "system"), trust)
+    opened = open_policy(policy, names, kwargs.get("learner", "system"), trust, settings)
+    own = settings if isinstance(opened, str) else {}
     jobs = [(seed, episode) for seed in seeds for episode in range(episodes)]
-    drawing = learns_by_sampling(opened)
+    drawing = plays_by_sampling(opened)
     best = not drawing if best is None else best
     by_id = {}
     stand_ins: dict[str, str] = {}
     oracle = False
     for entry in entries.values():
-        size, record = min(more.get("num_envs", 128), len(jobs)), more.get("record", False)
-        heard = record or bool(measures)
-        player = Player(entry, opened, kwargs, num_envs=size, deterministic=best, record=heard)
+        player = Player(
+            entry,
+            opened,
+            kwargs,
+            policy_kwargs=own,
+            num_envs=min(more.get("num_envs", 128), len(jobs)),
+            deterministic=best,
+            record=record or bool(measures),
+        )
         with closing(player):
             played = list(player.play(jobs, more.get("options"), report))
         stand_in, oracle = player.task.stand_in, oracle or is_oracle(player.policy)
@@ -115,7 +133,8 @@ def evaluate(
             part = with_measures(part, player.task, measures, played)
         by_id[entry.id] = part if record else replace(part, dialogues=())
     actions = (GREEDY if best else DRAWN) if drawing else ""
-    return Result(called, tuple(seeds), by_id, kwargs, stand_ins, oracle, actions)
+    given = own or settings_of(opened)
+    return Result(called, tuple(seeds), by_id, kwargs, stand_ins, oracle, actions, given)
 
 
 def _references(

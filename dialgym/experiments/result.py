@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from dialgym.errors import unknown
+from dialgym.experiments.metric_tables import metrics_as_markdown
 from dialgym.experiments.statistics import (
     Estimate,
     Interval,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 DRAWN, GREEDY = "drawn", "greedy"
 PREFIX = f"{NAMESPACE}/"
 ENTRIES = ("policy", "seeds", "env_kwargs", "stand_ins", "oracle", "actions", "environments")
-"""Of a result as JSON."""
+"""Of a result as JSON; `policy_kwargs` too, which older files do not have."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -139,6 +140,7 @@ class Result:
         oracle: whether the policy knows what its party is not told; tables say so.
         actions: of a policy that draws its actions while it learns: whether they were ``"drawn"``
             here, too, or the likeliest taken, ``"greedy"``; tables say so. Else empty.
+        policy_kwargs: the policy's settings, such as ``{"beta": 4.0}``; tables say so.
     """
 
     policy: str
@@ -148,6 +150,7 @@ class Result:
     stand_ins: Mapping[str, str] = field(default_factory=dict)
     oracle: bool = False
     actions: str = ""
+    policy_kwargs: Mapping[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         parts = "; ".join(f"{self.label(env_id)}: {part!r}" for env_id, part in self.by_id.items())
@@ -159,9 +162,10 @@ class Result:
 
     @property
     def name(self) -> str:
-        """Name in tables: with what the policy knows, or how its actions were chosen."""
-        mark = "oracle" if self.oracle else self.actions
-        return f"{self.policy} ({mark})" if mark else self.policy
+        """Name in tables: with what the policy knows, how its actions were chosen, its settings."""
+        settings = [f"{name}={value}" for name, value in self.policy_kwargs.items()]
+        marks = [*filter(None, ["oracle" if self.oracle else self.actions]), *settings]
+        return f"{self.policy} ({', '.join(marks)})" if marks else self.policy
 
     def label(self, env_id: str) -> str:
         """Name of an environment in tables: its id, and in brackets what stood in for it."""
@@ -216,9 +220,7 @@ class Result:
 
         After it, by environment, what the task measures.
         """
-        from dialgym.experiments.metric_tables import metrics_as_markdown
-
-        return results_as_markdown([self]) + metrics_as_markdown([self])
+        return results_as_markdown([self])
 
     def as_dict(self) -> dict[str, Any]:
         """Everything as plain lists and numbers; what is no such thing in `env_kwargs` as text."""
@@ -226,6 +228,7 @@ class Result:
             "policy": self.policy,
             "seeds": list(self.seeds),
             "env_kwargs": json.loads(json.dumps(dict(self.env_kwargs), default=repr)),
+            "policy_kwargs": json.loads(json.dumps(dict(self.policy_kwargs), default=repr)),
             "stand_ins": dict(self.stand_ins),
             "oracle": self.oracle,
             "actions": self.actions,
@@ -241,6 +244,7 @@ class Result:
             seeds=tuple(values["seeds"]),
             by_id=by_id,
             **{name: values[name] for name in ENTRIES[2:-1]},
+            policy_kwargs=values.get("policy_kwargs", {}),
         )
 
     def to_json(self, path: str | PathLike[str]) -> None:
@@ -335,8 +339,24 @@ def _cells(part: Episodes) -> tuple[str, ...]:
 
 
 def results_as_markdown(results: Sequence[Result]) -> str:
-    """A Markdown table with a row for each environment and policy, and what its figures mean."""
-    return f"{markdown_table([HEAD, *result_rows(results)])}\n{caption(*results)}\n"
+    """A Markdown table with a row for each environment and policy, and what its figures mean.
+
+    After it tables of what the tasks measure.
+    """
+    table = f"{markdown_table([HEAD, *result_rows(results)])}\n{caption(*results)}\n"
+    return table + metrics_as_markdown(measured_in(results))
+
+
+def measured_in(results: Sequence[Result]) -> dict[str, dict[str, dict[str, Estimate | None]]]:
+    """Estimates of what the tasks measure, by environment and policy."""
+    return {
+        label.removeprefix(PREFIX): {
+            result.name: result.by_id[env_id].measured
+            for result in results
+            if env_id in result.by_id and result.label(env_id) == label
+        }
+        for env_id, label in labels(results)
+    }
 
 
 def results_as_table(results: Sequence[Result], width: int | None = None) -> "Table":

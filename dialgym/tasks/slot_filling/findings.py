@@ -1,5 +1,7 @@
 """Findings about a dialogue of slot filling: requests, what it failed by, misheard acts."""
 
+from collections.abc import Mapping
+
 from dialgym.language.acts import Act, Hypotheses, print_act
 from dialgym.tasks.findings import Findings, Labelled, misheard
 from dialgym.tasks.slot_filling.domain.ontology import NAME, NONE
@@ -16,6 +18,21 @@ def findings_of(state: SlotFillingState, domain: str, success: bool) -> Findings
         {f"{domain} {slot}": answered for slot, answered in requests.items()},
         [] if success else [f"{domain}: {_failure(state)}"],
         state.misheard,
+    )
+
+
+def findings_of_domains(own: Mapping[str, Findings], success: Mapping[str, bool]) -> Findings:
+    """Those of a dialogue about several domains, by the domains' names."""
+    served = {
+        name: {**measures, "success": float(success.get(name, False))}
+        for name, each in own.items()
+        for measures in each.domains.values()
+    }
+    return Findings(
+        served,
+        {request: told for each in own.values() for request, told in each.requests.items()},
+        [f"{name}: not served" for name, measures in served.items() if not measures["success"]],
+        [mistake for each in own.values() for mistake in each.misheard],
     )
 
 

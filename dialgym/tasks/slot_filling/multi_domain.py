@@ -16,6 +16,7 @@ from dialgym.tasks.batch import add
 from dialgym.tasks.corpora import BUILT_IN
 from dialgym.tasks.findings import Findings
 from dialgym.tasks.slot_filling.domain.ontology import DONTCARE, TYPE
+from dialgym.tasks.slot_filling.findings import findings_of_domains
 from dialgym.tasks.slot_filling.languages import read_notation
 from dialgym.tasks.slot_filling.party_acts import SlotSystemActs
 from dialgym.tasks.slot_filling.task import SlotFilling
@@ -336,18 +337,8 @@ class MultiDomain(Task):
 
     def findings(self, state: MultiDomainState) -> Findings:
         """Those of the domains in which the user had goals."""
-        own = [self.domains[name].findings(state.dialogues[name]) for name in state.wanted]
-        served = {
-            name: {**measures, "success": float(state.success.get(name, False))}
-            for name, each in zip(state.wanted, own)
-            for measures in each.domains.values()
-        }
-        return Findings(
-            served,
-            {request: told for each in own for request, told in each.requests.items()},
-            [f"{name}: not served" for name, measures in served.items() if not measures["success"]],
-            [mistake for each in own for mistake in each.misheard],
-        )
+        own = {name: self.domains[name].findings(state.dialogues[name]) for name in state.wanted}
+        return findings_of_domains(own, state.success)
 
 
 def domain_name(task: SlotFilling) -> str:

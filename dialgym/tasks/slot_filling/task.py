@@ -10,12 +10,12 @@ import numpy as np
 from dialgym.errors import keywords_of, one_of, whole_number
 from dialgym.io.tables import fingerprint
 from dialgym.language import AnyText, Constraint, Utterance, WordTrie
-from dialgym.language.acts import NULL, Act, Hypotheses, SlotValue
+from dialgym.language.acts import NULL, Act, Hypotheses
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome, Task
 from dialgym.tasks.corpora import BUILT_IN
 from dialgym.tasks.findings import Findings
 from dialgym.tasks.slot_filling.domain.domain import domain_files, load_domain
-from dialgym.tasks.slot_filling.domain.goals import GoalGenerator, SlotFillingGoal
+from dialgym.tasks.slot_filling.domain.goals import GoalGenerator
 from dialgym.tasks.slot_filling.error_channel import (
     FIDELITIES,
     STATISTICS,
@@ -141,15 +141,7 @@ class SlotFilling(Task):
     }
     batches = {SYSTEM: (f"{POLICIES}:SlotAgendaPolicy", f"{ROOM}.batch:SlotFillingBatch")}  # noqa: RUF012
     hidden_fields = {  # noqa: RUF012
-        SYSTEM: (
-            "user_state",
-            "planned",
-            "simulated",
-            "told",
-            "goal",
-            "heard_by_user",
-            "misheard",
-        ),
+        SYSTEM: ("user_state", "planned", "simulated", "told", "goal", "heard_by_user", "misheard"),
         USER: ("belief", "summary", "chosen", "heard_by_system", "misheard"),
     }
     how_to_play = {  # noqa: RUF012
@@ -242,7 +234,7 @@ class SlotFilling(Task):
         belief, summary = self._unknown
         state = SlotFillingState(
             user, ("", user), belief.copy(), summary, GREETING,
-            goal=(Utterance(USER, self.language.note(*_goal_acts(goal)), private=True),),
+            goal=(Utterance(USER, self.language.note(*goal.acts()), private=True),),
         )  # fmt: skip
         self._plan_answer(state, rng)
         self._record(state, SYSTEM, self.language.say(GREETING, SYSTEM, rng))
@@ -413,10 +405,3 @@ class SlotFilling(Task):
 
 
 _QUIET = outcome({})
-
-
-def _goal_acts(goal: SlotFillingGoal) -> tuple[Act, Act]:
-    """Constraints and requests of the user."""
-    wants = Act("inform", tuple([SlotValue(*pair) for pair in goal.constraints.items()]))
-    asks = Act("request", tuple([SlotValue(slot) for slot in goal.requests]))
-    return wants, asks

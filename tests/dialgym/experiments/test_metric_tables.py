@@ -10,7 +10,7 @@ import dialgym
 from dialgym.experiments import Result, benchmark
 from dialgym.experiments.metric_tables import metric_tables, metrics_as_markdown
 from dialgym.experiments.pages import write_report
-from dialgym.experiments.result import Episodes
+from dialgym.experiments.result import Episodes, measured_in
 from dialgym.experiments.statistics import measured_mean
 from dialgym.rewards.metrics import ReplyMetrics
 from dialgym.rollouts.player import Player
@@ -35,7 +35,7 @@ def test_what_was_not_measured_is_left_out():
 def test_the_tables_have_a_column_for_each_policy():
     policies = {name: name for name in ("rule", "random")}
     outcome = benchmark(policies, [CITY, SMALL], 4, (0, 1), games=0)
-    [(label, [head, *rows])] = list(metric_tables(outcome.results))
+    [(label, [head, *rows])] = list(metric_tables(measured_in(outcome.results)))
     assert (label, head) == (f"{CITY} (built-in)", ["measure", "rule", "random"])
     assert [cells[0] for cells in rows][:7] == [
         *("inform_precision", "inform_recall", "inform_f1", "book_rate", "match"),
@@ -50,7 +50,7 @@ def test_the_tables_have_a_column_for_each_policy():
 
 def test_a_task_that_measures_nothing_has_no_table():
     result = dialgym.evaluate("random", SMALL, 3)
-    assert metrics_as_markdown([result]) == ""
+    assert metrics_as_markdown(measured_in([result])) == ""
     assert "measure" not in result.to_markdown()
 
 
@@ -59,7 +59,7 @@ def test_measures_are_in_files_and_pages(tmp_path):
     [result] = outcome.results
     cell = re.search(r"\| inform_recall \| (.*) \|", result.to_markdown())[1]
     assert re.fullmatch(r"[\d.]+ \[[\d.]+, [\d.]+\]", cell)
-    assert f"| inform_recall | {cell} |" in metrics_as_markdown(outcome.results)
+    assert f"| inform_recall | {cell} |" in metrics_as_markdown(measured_in(outcome.results))
     write_report(tmp_path / "r.html", outcome)
     assert "MultiWOZ-act-v0 (built-in): measures" in (tmp_path / "r.html").read_text()
     measured = result.as_dict()["environments"][f"dialgym/{CITY}"]["measured"]

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dialgym.language.acts import Act, SlotValue
 from dialgym.tasks.slot_filling.domain.database import EntityDatabase
 from dialgym.tasks.slot_filling.domain.ontology import DONTCARE, NAME
 
@@ -21,6 +22,11 @@ class SlotFillingGoal(NamedTuple):
 
     constraints: Mapping[str, str]
     requests: tuple[str, ...]
+
+    def acts(self) -> tuple[Act, Act]:
+        """Constraints and requests as acts of the user."""
+        wants = Act("inform", tuple([SlotValue(*pair) for pair in self.constraints.items()]))
+        return wants, Act("request", tuple([SlotValue(slot) for slot in self.requests]))
 
 
 class GoalGenerator:
