@@ -23,11 +23,6 @@ class SlotFillingGoal(NamedTuple):
     constraints: Mapping[str, str]
     requests: tuple[str, ...]
 
-    def acts(self) -> tuple[Act, Act]:
-        """Constraints and requests as acts of the user."""
-        wants = Act("inform", tuple([SlotValue(*pair) for pair in self.constraints.items()]))
-        return wants, Act("request", tuple([SlotValue(slot) for slot in self.requests]))
-
 
 class GoalGenerator:
     """Draws goals as PyDial does, without its trials.
@@ -156,3 +151,9 @@ def _requests(slots: tuple[str, ...], extra: int) -> list[list[tuple[str, ...]]]
     """
     sized = (list(permutations(slots, n)) or [()] for n in range(extra + 1))
     return [[tuple(dict.fromkeys((NAME, *drawn))) for drawn in each] for each in sized]
+
+
+def goal_acts(goal: SlotFillingGoal) -> tuple[Act, Act]:
+    """Constraints and requests of the user as acts."""
+    wants = Act("inform", tuple([SlotValue(*pair) for pair in goal.constraints.items()]))
+    return wants, Act("request", tuple([SlotValue(slot) for slot in goal.requests]))
