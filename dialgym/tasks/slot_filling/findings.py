@@ -4,13 +4,16 @@ from collections.abc import Mapping
 
 from dialgym.language.acts import Act, Hypotheses, print_act
 from dialgym.tasks.findings import Findings, Labelled, misheard
+from dialgym.tasks.slot_filling.domain.domain import Domain
 from dialgym.tasks.slot_filling.domain.ontology import NAME, NONE
+from dialgym.tasks.slot_filling.rewards import succeeded
 from dialgym.tasks.slot_filling.types import SlotFillingState
 
 
-def findings_of(state: SlotFillingState, domain: str, success: bool) -> Findings:
-    """Success in the one domain, its share of answered requests, and the rest."""
-    told = state.user_state.requests
+def findings_of(state: SlotFillingState, of: Domain, checked: bool) -> Findings:
+    """Success in the one domain (see `succeeded`), its share of answered requests, and the rest."""
+    domain, told = of.ontology.domain, state.user_state.requests
+    success = succeeded(state.user_state, of.database, checked)
     requests = {slot: value is not None for slot, value in told.items() if slot != NAME}
     share = sum(requests.values()) / len(requests) if requests else -1.0
     return Findings(

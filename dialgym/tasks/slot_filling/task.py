@@ -372,8 +372,7 @@ class SlotFilling(Task):
 
     def findings(self, state: SlotFillingState) -> Findings:
         """The one domain's success and share of answered requests; and the rest."""
-        success = succeeded(state.user_state, self.domain.database, self.fidelity != "pydial")
-        return findings_of(state, self.domain.ontology.domain, success)
+        return findings_of(state, self.domain, self.fidelity != "pydial")
 
     def _take_in(self, state: SlotFillingState, simulated: bool) -> None:
         """The user's state after the system's act."""
