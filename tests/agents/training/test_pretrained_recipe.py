@@ -5,13 +5,10 @@ import json
 from pathlib import Path
 
 import pytest
-import yaml
-
-pytest.importorskip("stable_baselines3")
-pytest.importorskip("peft")
-tokenizers = pytest.importorskip("tokenizers")
-transformers = pytest.importorskip("transformers")
+import tokenizers
 import torch
+import transformers
+import yaml
 
 import agents
 from tests.support.commands import succeed
@@ -52,12 +49,16 @@ def test_a_clone_and_ppo_by_the_files(gpt2, tmp_path, monkeypatch):
     assert all("lora_" in name or name.startswith("value_head") for name in moved)
     with open("runs/gpt2-ppo/learning_curve.csv", encoding="utf-8") as file:
         assert len(list(csv.DictReader(file))) == 2
-    assert json.loads(Path("runs/gpt2-ppo/run.json").read_text())["config"]["algorithm"] == "ppo"
+    assert (
+        json.loads(Path("runs/gpt2-ppo/run.json").read_text("utf-8"))["config"]["algorithm"]
+        == "ppo"
+    )
 
 
 def test_both_halves_are_of_one_model():
     clone, ppo = (
-        yaml.safe_load((EXAMPLES / f"gpt2_{name}.yml").read_text()) for name in ("clone", "ppo")
+        yaml.safe_load((EXAMPLES / f"gpt2_{name}.yml").read_text("utf-8"))
+        for name in ("clone", "ppo")
     )
     assert clone["env_kwargs"] == ppo["env_kwargs"]
     assert ppo["init_from"] == f"{clone['log_dir']}/model.zip"
