@@ -1,4 +1,4 @@
-"""An algorithm of one's own: registered, then trained, saved and loaded by its name.
+"""Your own algorithm: registered, then trained, saved and loaded by its name.
 
 REINFORCE with a baseline (Williams 1992), on any algorithm of Stable-Baselines3. In a module of the
 current folder it also trains at the command line: ``dialgym train my_module:Reinforce ID``.

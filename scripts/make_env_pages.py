@@ -42,7 +42,8 @@ def overview() -> str:
         others = [row.name for row in variants[1:]]
         more = f", {len(others)} more, as `{others[0]}`" if others else ""
         what = summary(load(first.task))
-        lines.append((f"`dialgym/{first.name}-v{first.version}`{more}", what, views))
+        shown = first.id("token" if "token" in first.views else first.views[0])
+        lines.append((f"`{shown}`{more}", what, views))
     return table(("environments", "what", "views"), lines)
 
 
@@ -122,9 +123,11 @@ def page(name: str, variants: list[Row]) -> str:
         f"{shown.episode_return:.4g}.\n"
     )
     parts = [f"# {cls.name}\n", summary(cls) + "\n", picture, at_a_glance(variants[0])]
-    how, tokens = as_tokens(variants[0], shown.policy, shown.job[0])
     parts += ["## A dialogue\n", said, as_html(shown)]
-    parts += ["## A token view\n", how, table(TOKEN_HEAD, tokens), "## Rules\n", rules]
+    if "token" in variants[0].views:
+        how, tokens = as_tokens(variants[0], shown.policy, shown.job[0])
+        parts += ["## A token view\n", how, table(TOKEN_HEAD, tokens)]
+    parts += ["## Rules\n", rules]
     parts += ["## Parties\n", facts(variants[0]), "## Environments\n", variants_of(variants)]
     return "\n".join(parts)
 

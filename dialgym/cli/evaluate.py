@@ -1,6 +1,7 @@
 """``dialgym evaluate``, ``report``, ``leaderboard add``: score one policy."""
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,6 +18,7 @@ from dialgym.cli.benchmark import (
 )
 from dialgym.cli.common import (
     Episodes,
+    Param,
     Seeds,
     Set,
     Trust,
@@ -74,6 +76,7 @@ def evaluate(
     ] = None,
     trust: Trust = False,
     set_: Set = None,
+    param: Param = None,
 ) -> None:
     """Score one policy: returns, success, normalised score, 95 % intervals."""
     from dialgym.experiments import evaluate as run
@@ -95,6 +98,7 @@ def evaluate(
                 deterministic=likeliest,
                 trust=trust,
                 report=report,
+                policy_kwargs=settings(param, "--param"),
             )
 
     results = [score(None if actions is None else actions == GREEDY)]
@@ -110,7 +114,8 @@ def report(
         list[Path] | None,
         typer.Argument(
             metavar="[RUN...]",
-            help=f"Folders of runs in one environment; by default the newest in {RUNS}/.",
+            help="Folders of runs in one environment, or one of stored dialogues; by default the "
+            f"newest run in {RUNS}/.",
             show_default=False,
             autocompletion=complete_runs,
         ),
@@ -126,9 +131,14 @@ def report(
     """Write a page about a run: settings, learning curve, scores, dialogues beside other policies'.
 
     It is one file, which needs no network. The run's model plays beside a random policy and the
-    best scripted one.
+    best scripted one. Of stored dialogues, and of a run in a task with goals by domain, it has an
+    analysis: success by domain, unanswered requests, misheard acts, loops, and the most frequent
+    failures with links to dialogues.
     """
     folders = runs or [_newest()]
+    if len(folders) == 1 and _are_dialogues(folders[0]):
+        _analyze(folders[0], out, trust)
+        return
     from dialgym.experiments import benchmark
     from dialgym.experiments.pages import plain_facts, write_report
 
@@ -154,8 +164,49 @@ def report(
     target = out or folders[0] / "report.html"
     chosen_before = record.get("hyperparameters") or {}
     facts, parameters = plain_facts(record, FACTS), plain_facts(chosen_before, chosen_before)
-    write_report(target, outcome, title, facts, parameters)
+    analysis = _analysis(entry, settings, models[0], episodes, chosen[0], trust)
+    write_report(target, outcome, title, facts, parameters, analysis)
     console.print(f"open {target}", markup=False, soft_wrap=True)
+
+
+def _are_dialogues(folder: Path) -> bool:
+    """Return True for a folder of `dialgym collect`, or one of its files."""
+    return folder.suffix == ".parquet" or any(folder.glob("*.parquet"))
+
+
+def _analyze(source: Path, out: Path | None, trust: bool) -> None:
+    """Write the page about stored dialogues, and print its tables."""
+    from dialgym.datasets import load_dataset
+    from dialgym.experiments.analysis import analyze
+    from dialgym.experiments.analysis_page import write_analysis
+    from dialgym.experiments.tables import rich_table
+
+    dataset = load_dataset(source, trust=trust)
+    found = analyze(dataset)
+    for title, (head, *rows) in found.tables():
+        console.print(rich_table(head, {title: rows}, "", console.width))
+    console.print(found.caption, style="dim", markup=False)
+    target = out or (source if source.is_dir() else source.parent) / "report.html"
+    write_analysis(target, found, dataset, f"Dialogues of {source.name}")
+    console.print(f"open {target}", markup=False, soft_wrap=True)
+
+
+def _analysis(
+    entry: Any, settings: dict[str, Any], model: Any, episodes: int, seed: int, trust: bool
+) -> str:
+    """Analyze dialogues of a model, as HTML; empty where the task has no findings by domain."""
+    from dialgym.rollouts.player import make_dialogue
+    from dialgym.tasks import Task
+
+    task = type(make_dialogue(entry, settings).task)
+    if task.findings is Task.findings or find_spec("pyarrow") is None:
+        return ""
+    from dialgym.datasets import collect
+    from dialgym.experiments.analysis import analyze
+    from dialgym.experiments.analysis_page import analysis_sections
+
+    dataset = collect(entry, model, episodes, seed, env_kwargs=settings, trust=trust)
+    return analysis_sections(analyze(dataset), dataset)
 
 
 def _newest() -> Path:

@@ -4,6 +4,7 @@
 |---|---|
 | `evaluate`, `result` | `evaluate`: one policy on any ids; `Result`: its episodes and figures |
 | `benchmark`, `samples` | `benchmark`: several policies side by side; sample dialogues |
+| `analysis`, `analysis_page` | `analyze`: success by domain, misheard acts, loops, failures |
 | `multi_domain` | `evaluate_domains`: policies that share a dialogue over several domains |
 | `statistics` | means, intervals, differences, probabilities of improvement |
 | `panel` | `Panel`: environments, learners, budgets and the evaluation, read strictly |
@@ -17,6 +18,7 @@
 | `references` | the registry's reference scores |
 """
 
+from dialgym.experiments.analysis import Analysis, analyze
 from dialgym.experiments.benchmark import Benchmark, benchmark, load_results
 from dialgym.experiments.evaluate import EvaluateOptions, evaluate
 from dialgym.experiments.multi_domain import Scripted, evaluate_domains
@@ -34,6 +36,7 @@ from dialgym.experiments.statistics import (
 from dialgym.rollouts import IncompatiblePolicyError, Policy, Predictor, episode_seed
 
 __all__ = [
+    "Analysis",
     "Benchmark",
     "Episodes",
     "Estimate",
@@ -44,6 +47,7 @@ __all__ = [
     "Predictor",
     "Result",
     "Scripted",
+    "analyze",
     "benchmark",
     "episode_seed",
     "evaluate",

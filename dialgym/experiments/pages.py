@@ -46,6 +46,7 @@ def write_report(
     title: str | None = None,
     run: Facts | None = None,
     hyperparameters: Facts | None = None,
+    analysis: str = "",
 ) -> None:
     """Write a page of all that a benchmark found.
 
@@ -55,6 +56,7 @@ def write_report(
         title: of the page; the policies' names if None.
         run: what a training run was and came to, by name.
         hyperparameters: of that run.
+        analysis: further parts, HTML of `analysis_page.analysis_sections`.
 
     Raises:
         OSError: the file cannot be written.
@@ -65,6 +67,7 @@ def write_report(
         section("scores", "Scores", "".join(_scores(outcome.results))),
         section("curve", "Learning", draw_curves(outcome.curves)) if outcome.curves else "",
         section("dialogues", "Dialogues", "".join(_dialogues(outcome))) if outcome.games else "",
+        analysis,
         section("origin", "How it was made", _origin(outcome, hyperparameters or {})),
     ]
     write_text(Path(path), page(name, "".join(parts)))
@@ -149,12 +152,12 @@ def _game(game: SampleDialogue) -> str:
     head = (
         f"<strong>{escape(game.policy)}</strong> {badge} {turns}, return {game.episode_return:.3g}"
     )
-    return (
-        f'<article><p class="head">{head}</p>{"".join(map(_utterance, game.utterances))}</article>'
-    )
+    lines = "".join(map(draw_utterance, game.utterances))
+    return f'<article><p class="head">{head}</p>{lines}</article>'
 
 
-def _utterance(line: SampleUtterance) -> str:
+def draw_utterance(line: SampleUtterance) -> str:
+    """Draw an utterance as HTML: its speaker, and its text in styles."""
     side = "private" if line.private else "own" if line.own else "other"
     pieces = [(escape(text), _classes(style)) for text, style in line.pieces]
     text = "".join(f'<span class="{kind}">{part}</span>' if kind else part for part, kind in pieces)

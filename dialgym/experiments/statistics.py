@@ -98,6 +98,22 @@ def bootstrap(values: np.ndarray, resamples: int = RESAMPLES, seed: int = 0) -> 
     return Resampled(*(np.concatenate(column) for column in zip(*parts)))
 
 
+def measured_mean(values: np.ndarray) -> Estimate | None:
+    """Return the mean of (K, E) measures with its 95 % stratified bootstrap interval.
+
+    Those that are -1, where there was nothing to measure, are left out; None if all are.
+    """
+    rows = [row[row != -1] for row in np.asarray(values, np.float64)]
+    rows = [row for row in rows if len(row)]
+    if not rows:
+        return None
+    every = np.concatenate(rows)
+    samples = [
+        bootstrap(row[None], seed=k).mean * (len(row) / len(every)) for k, row in enumerate(rows)
+    ]
+    return Estimate(float(every.mean()), *interval(np.sum(samples, axis=0)))
+
+
 def _counts(inverse: np.ndarray, size: int, resamples: int, rng: np.random.Generator) -> np.ndarray:
     """Draw how often each level comes up in each resample of all strata, (B, U) int64."""
     counts = np.zeros((resamples, size), np.int64)

@@ -18,6 +18,7 @@ from dialgym.rewards import Components
 from dialgym.simulators import Speaker
 from dialgym.tasks.acts import PartyActs
 from dialgym.tasks.batch import DialogueBatch
+from dialgym.tasks.findings import Findings
 from dialgym.tasks.hidden import hide
 
 Parties = tuple[str, ...]
@@ -279,6 +280,10 @@ class Task(ABC):
         From 0 to 1 beside success and return; -1 where there was nothing to measure.
         """
         return {}
+
+    def findings(self, state: Any) -> Findings:
+        """Findings about a dialogue that is over, which `dialgym.experiments.analyze` counts."""
+        return Findings()
 
     def situation(self, state: Any, party: str) -> Any:
         """Knowledge of `party`, equal in dialogues that are alike to it: the source of `anchor`.

@@ -57,7 +57,7 @@ def done(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def out(tmp_path_factory):
-    """The folder of the figures, which no test makes anew."""
+    """The folder of the figures, which no test makes again."""
     return tmp_path_factory.mktemp("transfer")
 
 

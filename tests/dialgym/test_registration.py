@@ -1,4 +1,4 @@
-"""Tasks of one's own: in every tool, by id, as an object, a class, or by name."""
+"""Your own tasks: in every tool, by id, as an object, a class, or by name."""
 
 import importlib
 import json

@@ -23,6 +23,7 @@ RULES = "fingerprints.json"
 """Beside the folder."""
 FINGERPRINTS = (
     "dialgym/Wordle-20-v0", "dialgym/SlotFilling-act-v0", "dialgym/SlotFilling-v0",
+    "dialgym/SlotFilling-Domains-act-v0",
     "dialgym/DailyDialog-v0", "dialgym/Comments-v0", "dialgym/Logged-v0", "dialgym/MultiWOZ-act-v0",
     "dialgym/TwentyQuestions-8-v0", "dialgym/VisualDialogue-100-v0",
 )  # fmt: skip
@@ -33,6 +34,7 @@ SETTINGS = {"DailyDialog": {"rewards": {"meteor": 1.0}}}
 """By task, where the default differs a little between machines, as a classifier that is fitted."""
 CHOOSERS = {
     "SlotFilling": ("handcrafted", "random"),
+    "SlotFillingDomains": ("handcrafted", "random"),
     "MultiWOZ": ("rule", "random"),
     "TwentyQuestions": ("greedy", "random"),
 }

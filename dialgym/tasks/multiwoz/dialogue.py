@@ -1,6 +1,6 @@
 """Rules of one dialogue on acts, without any text."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypedDict
 
@@ -147,8 +147,20 @@ class Rules:
         strict = self.settings.strict
         return self.evaluator.success(state.goal, state.user, state.record, strict)
 
-    def metrics(self, state: MultiWOZState) -> DialogueMetrics:
-        """Measures of how well the goal is met so far."""
+    def successes(self, state: MultiWOZState) -> Mapping[str, bool]:
+        """Return for each domain of the goal whether it is met as the settings ask for."""
+        strict = self.settings.strict
+        return self.evaluator.successes(state.goal, state.user, state.record, strict)
+
+    def failures(self, state: MultiWOZState) -> Sequence[str]:
+        """Name what keeps each domain of the goal from success."""
+        strict = self.settings.strict
+        return self.evaluator.failures(state.goal, state.user, state.record, strict)
+
+    def metrics(self, state: MultiWOZState, domain: str | None = None) -> DialogueMetrics:
+        """Measures of how well the goal is met so far, or what is wanted of one domain."""
+        if domain is not None:
+            return self.evaluator.of_domain(state.goal, state.user, state.record, domain)
         return self.evaluator.metrics(state.goal, state.user, state.record)
 
 

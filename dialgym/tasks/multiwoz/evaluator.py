@@ -5,7 +5,7 @@ the goal and the user's answers; no utterance is looked at twice.
 """
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from dialgym.tasks.bitsets import indices
@@ -273,6 +273,19 @@ class Evaluator:
             return False
         return all(self._matches(d, w, user, record) for d, w in goal.domains.items())
 
+    def successes(
+        self, goal: MultiWOZGoal, user: MultiWOZUserState, record: Record, strict: bool = False
+    ) -> dict[str, bool]:
+        """Return for each domain of the goal whether it is answered, booked, and matches.
+
+        It is a `success` if all of them are, and something was asked for or booked.
+        """
+        return {
+            domain: self._done(domain, wanted, record, strict) is not False
+            and self._matches(domain, wanted, user, record)
+            for domain, wanted in goal.domains.items()
+        }
+
     def domain_success(self, goal: MultiWOZGoal, record: Record, domain: str) -> bool:
         """Return True if all that is wanted of a domain is answered and booked."""
         wanted = goal.domains.get(domain)
@@ -289,6 +302,31 @@ class Evaluator:
         if rate is None:
             return True if wanted.requests else None
         return rate[0] == 1 and (not strict or rate[1] == 1)
+
+    def of_domain(
+        self, goal: MultiWOZGoal, user: MultiWOZUserState, record: Record, domain: str
+    ) -> DialogueMetrics:
+        """Figures of what is wanted and told in one domain of the goal."""
+        told = frozenset(pair for pair in record.informed if pair[0] == domain)
+        own = replace(record, informed=told, malformed=0)
+        return self.metrics(MultiWOZGoal({domain: goal.domains[domain]}), user, own)
+
+    def failures(
+        self, goal: MultiWOZGoal, user: MultiWOZUserState, record: Record, strict: bool = False
+    ) -> list[str]:
+        """Name what keeps each domain of the goal from success."""
+        found = []
+        for domain, done in self.successes(goal, user, record, strict).items():
+            wanted = goal.domains[domain]
+            reasons = []
+            if any((domain, slot) not in record.informed for slot in wanted.requests):
+                reasons.append("requests unanswered")
+            rate = self._rate(domain, wanted, record)
+            if rate is not None and (rate[0] < 1 or (strict and rate[1] < 1)):
+                reasons.append("booked another" if domain in record.booked else "not booked")
+            if not done:
+                found.append(f"{domain}: {' and '.join(reasons) or 'no row is as it was told'}")
+        return found or ([] if self.success(goal, user, record, strict) else ["nothing was wanted"])
 
     def metrics(
         self, goal: MultiWOZGoal, user: MultiWOZUserState, record: Record

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
 from typing import Any, Unpack
@@ -14,6 +14,7 @@ from dialgym.io.tables import fingerprint, locate
 from dialgym.language import Constraint, Utterance
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome, Task
 from dialgym.tasks.corpora import BUILT_IN
+from dialgym.tasks.findings import Findings, Labelled, misheard
 from dialgym.tasks.hidden import hide
 from dialgym.tasks.multiwoz.corpus import MultiWOZCorpus
 from dialgym.tasks.multiwoz.data import MULTIWOZ, load_world
@@ -25,10 +26,11 @@ from dialgym.tasks.multiwoz.languages.base import goal_acts
 from dialgym.tasks.multiwoz.languages.keywords import about_domain
 from dialgym.tasks.multiwoz.noise import NoisyChannel
 from dialgym.tasks.multiwoz.notation import read_acts
+from dialgym.tasks.multiwoz.ontology import DOMAINS
 from dialgym.tasks.multiwoz.rewards import COMPONENTS, REWARDS, bounds
 from dialgym.tasks.multiwoz.settings import GOALS, choose_goal
 from dialgym.tasks.multiwoz.stages import find_stage
-from dialgym.tasks.multiwoz.types import Acts
+from dialgym.tasks.multiwoz.types import NONE, Acts
 from dialgym.tasks.multiwoz.user import BEHAVIOURS
 from dialgym.tasks.multiwoz.vectors import Vectoriser
 
@@ -40,7 +42,7 @@ ACTS = {
 }
 """The forms of the system's acts, by the setting ``acts``."""
 METRICS = ("inform_precision", "inform_recall", "inform_f1", "book_rate", "match",
-           "success_strict", "complete")  # fmt: skip
+           "success_strict", "complete", *(f"success_{domain}" for domain in DOMAINS))  # fmt: skip
 HIDDEN_ACTS = {SYSTEM: ("goal", "user", "record"), USER: ("record",)}
 """Fields of the dialogue on acts that each party is not told."""
 BELIEVED = ("constraints", "requests", "user_acts", "domain", "booked", "offered")
@@ -55,10 +57,11 @@ class MultiWOZDialogue:
     goal: tuple[Utterance, ...]  # the user's note of its goal
     heard_by_user: list[Utterance]
     heard_by_system: list[Utterance]
+    misheard: list[str] = field(default_factory=list)  # acts taken for others
 
     def copy(self) -> "MultiWOZDialogue":
         """An independent copy."""
-        heard = self.heard_by_user.copy(), self.heard_by_system.copy()
+        heard = self.heard_by_user.copy(), self.heard_by_system.copy(), self.misheard.copy()
         return MultiWOZDialogue(self.dialogue.copy(), self.goal, *heard)
 
 
@@ -86,7 +89,7 @@ class MultiWOZ(Task):
     done, and at the end 80 if the goal is met, else -40. The dialogue ends (terminated) when the
     user says goodbye, or after `turns` utterances of the system (truncated). The goal is met if
     all requests are answered, what was booked is what was wanted, and some row agrees with
-    everything; `metrics` tells more.
+    everything; `metrics` tells more, by domain as well (``success_hotel``).
 
     Args:
         world: a folder, zip or ``hf:NAME`` of MultiWOZ's files, or ``"built-in"``; None for the
@@ -144,7 +147,10 @@ class MultiWOZ(Task):
         },
     }
     acts: Mapping[str, Any]
-    hidden_fields = {SYSTEM: ("goal", "heard_by_user"), USER: ("heard_by_system",)}  # noqa: RUF012
+    hidden_fields = {  # noqa: RUF012
+        SYSTEM: ("goal", "heard_by_user", "misheard"),
+        USER: ("heard_by_system", "misheard"),
+    }
     how_to_play = {  # noqa: RUF012
         "system": "Help the user to find and book what it looks for: ask, recommend, book, and "
         "answer what it wants to know, until it says goodbye.",
@@ -261,6 +267,8 @@ class MultiWOZ(Task):
     def _user_says(self, state: MultiWOZDialogue, text: str, rng: np.random.Generator) -> Outcome:
         said = _about(self.meant(text, USER), state.dialogue)
         heard = self.channel.hear(said, rng)
+        if heard != said:
+            state.misheard += misheard(_labelled(said), _labelled(heard))
         turn = self.rules.user_turn(state.dialogue, said, rng, heard)
         got = self.language.hear(text, said, heard, state.dialogue.belief, rng)
         state.heard_by_user.append(Utterance(USER, text))
@@ -292,12 +300,34 @@ class MultiWOZ(Task):
         return self.nlu.understand(text, party) or read_acts(text) or ()
 
     def metrics(self, state: MultiWOZDialogue) -> Mapping[str, float]:
-        """Inform precision, recall and F1, book rate, match, strict success, complete."""
+        """Inform precision, recall and F1, book rate, match, strict success, complete, by domain.
+
+        ``success_hotel`` is that of the hotel alone; -1 if the goal has none.
+        """
         found = self.rules.metrics(state.dialogue)
-        counts = found.counts
+        counts, done = found.counts, self.rules.successes(state.dialogue)
         values = (counts.precision, counts.recall, counts.f1, found.book_rate, found.match,
-                  found.strict_success, found.complete)  # fmt: skip
+                  found.strict_success, found.complete, *map(done.get, DOMAINS))  # fmt: skip
         return {n: -1.0 if v is None else float(v) for n, v in zip(METRICS, values)}
+
+    def findings(self, state: MultiWOZDialogue) -> Findings:
+        """By domain success, inform precision, recall and F1, book rate, match; and the rest."""
+        told = state.dialogue.record.informed
+        requests = {
+            f"{domain} {slot}": (domain, slot) in told
+            for domain, wanted in state.dialogue.goal.domains.items()
+            for slot in wanted.requests
+        }
+        done, failures = self.rules.successes(state.dialogue), self.rules.failures(state.dialogue)
+        domains = {domain: self._measures(state, domain, done[domain]) for domain in done}
+        return Findings(domains, requests, failures, state.misheard)
+
+    def _measures(self, state: MultiWOZDialogue, domain: str, done: bool) -> dict[str, float]:
+        own = self.rules.metrics(state.dialogue, domain)
+        counts = own.counts
+        values = (done, counts.precision, counts.recall, counts.f1, own.book_rate, own.match)
+        names = ("success", *METRICS[:5])
+        return {n: -1.0 if v is None else float(v) for n, v in zip(names, values)}
 
     @cached_property
     def _constraints(self) -> Mapping[str, Constraint]:
@@ -326,3 +356,12 @@ def _remade(kind: type[MultiWOZ], arguments: Mapping[str, Any]) -> MultiWOZ:
 def _outcome(turn: Turn) -> Outcome:
     both = {SYSTEM: dict(turn.components), USER: dict(turn.components)}
     return Outcome.of(both, turn.terminated, turn.truncated, turn.success)
+
+
+def _labelled(acts: Acts) -> list[Labelled]:
+    """Acts by what they are about, and their values."""
+    kinds = [f"{domain}-{intent}" for intent, domain, _, _ in acts]
+    return [
+        (f"{kind}({'' if act.slot == NONE else act.slot})", act.value)
+        for kind, act in zip(kinds, acts)
+    ]

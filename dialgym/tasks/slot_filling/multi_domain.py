@@ -8,13 +8,15 @@ import numpy as np
 
 from dialgym.errors import unknown
 from dialgym.language import Utterance
-from dialgym.language.acts import Act, Hypotheses, SlotValue, print_act, print_hypotheses
+from dialgym.language.acts import NULL, Act, Hypotheses, SlotValue, print_act, print_hypotheses
 from dialgym.rewards import Components
 from dialgym.tasks.acts import PartyActs
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome, Task
 from dialgym.tasks.batch import add
 from dialgym.tasks.corpora import BUILT_IN
+from dialgym.tasks.findings import Findings
 from dialgym.tasks.slot_filling.domain.ontology import DONTCARE, TYPE
+from dialgym.tasks.slot_filling.languages import read_notation
 from dialgym.tasks.slot_filling.party_acts import SlotSystemActs
 from dialgym.tasks.slot_filling.task import SlotFilling
 from dialgym.tasks.slot_filling.types import SlotFillingState
@@ -25,6 +27,8 @@ TOPICS = "topics"
 TOPIC = "topic"
 """The slot by which the user says which one."""
 HELLO, ASK, BYE = "hello", "ask_topic", "bye"
+HIDDEN_FROM_SYSTEM = ("wanted", "naming", "user_lines")
+"""Attributes of a state that no agent of the system is told."""
 KNOWN = 0.5
 """The topic is known above this probability."""
 
@@ -40,17 +44,22 @@ class MultiDomainState:
     success: dict[str, bool] = field(default_factory=dict)  # of the domains that are over
     attempts: int = 0  # utterances of `TOPICS`
     lines: list[Utterance] = field(default_factory=list)  # what the system has said and heard
+    user_speaks: bool = False
+    naming: str = ""  # the user's next text, where that answers `TOPICS`
+    user_lines: list[Utterance] = field(default_factory=list)  # what the user has said and heard
 
     @property
     def current(self) -> str:
-        """The domain that the user is talking about."""
-        return next(domain for domain in self.wanted if domain not in self.success)
+        """The domain that the user is talking about; empty where all of its domains are over."""
+        return next((domain for domain in self.wanted if domain not in self.success), "")
 
     def copy(self) -> "MultiDomainState":
         """An independent copy; the array is shared because nothing writes into it."""
         dialogues = {name: dialogue.copy() for name, dialogue in self.dialogues.items()}
-        success, lines = self.success.copy(), self.lines.copy()
-        return replace(self, dialogues=dialogues, success=success, lines=lines)
+        success, lines, user_lines = self.success.copy(), self.lines.copy(), self.user_lines.copy()
+        return replace(
+            self, dialogues=dialogues, success=success, lines=lines, user_lines=user_lines
+        )
 
 
 class MultiDomain(Task):
@@ -75,7 +84,7 @@ class MultiDomain(Task):
     that of `SlotFilling`.
 
     Args:
-        domains: the domains, of which no two have the same name.
+        domains: the domains, each also as a pair of a name and the domain; no two have one name.
         least, most: number of domains in which the user has goals.
         include: how likely it has one in each further domain, from `least` to `most`.
 
@@ -95,15 +104,16 @@ class MultiDomain(Task):
 
     def __init__(
         self,
-        domains: Sequence[SlotFilling],
+        domains: Sequence[SlotFilling | tuple[str, SlotFilling]],
         least: int = 1,
         most: int = 3,
         include: float = 0.6,
     ) -> None:
-        self.domains = {domain_name(task): task for task in domains}
-        self.parties = (*self.domains, TOPICS)  # type: ignore[misc]
-        if not domains or len(self.parties) < len(domains) + 1 or TOPICS in self.domains:
-            names = [domain_name(task) for task in domains]
+        named = [d if isinstance(d, tuple) else (domain_name(d), d) for d in domains]
+        names = [name for name, _ in named]
+        self.domains = dict(named)
+        self.agents = (*self.domains, TOPICS)
+        if not domains or len(self.domains) < len(domains) or TOPICS in self.domains:
             raise ValueError(f"{self.name}: expected domains with a name each; got {names}.")
         if not (1 <= least <= min(most, len(domains)) and 0 <= include <= 1):
             raise ValueError(
@@ -111,13 +121,19 @@ class MultiDomain(Task):
                 f"probability include; got least={least!r}, most={most!r}, include={include!r}."
             )
         self.least, self.most, self.include = least, most, include
-        self.turns = max(task.turns for task in domains)
-        self.turn_cost = domains[0].rewards.turn
-        self.stand_in = BUILT_IN if any(task.stand_in for task in domains) else None
-        self.acts: Mapping[str, PartyActs] = {
+        tasks = list(self.domains.values())
+        self.turns = max(task.turns for task in tasks)
+        self.turn_cost = tasks[0].rewards.turn
+        self.stand_in = BUILT_IN if any(task.stand_in for task in tasks) else None
+        self.agent_acts: Mapping[str, PartyActs] = {
             **{name: DomainActs(name, task) for name, task in self.domains.items()},
             TOPICS: TopicActs(tuple(self.domains), self.turns),
         }
+        self._set_parties()
+
+    def _set_parties(self) -> None:
+        self.parties = self.agents  # type: ignore[misc]
+        self.acts: Mapping[str, PartyActs] = self.agent_acts
         self.facts = self._facts()
 
     def _facts(self) -> Facts:
@@ -125,15 +141,16 @@ class MultiDomain(Task):
         turns, own = sum(task.turns for task in tasks) + self.turns, self.turn_cost * self.turns
         bounds = {name: task.facts.returns[SYSTEM] for name, task in self.domains.items()}
         bounds[TOPICS] = own, own
+        charsets = [task.facts.charset for task in tasks]
         return Facts(
             turn_limit=turns,
             longest=_most(task.facts.longest for task in tasks),
             ordinary=_most(task.facts.ordinary or task.facts.longest for task in tasks),
-            heard={p: {SYSTEM: turns + 1, USER: 2 * turns + 1} for p in self.parties},
+            heard={p: {SYSTEM: turns + 1, USER: 2 * turns + 1} for p in self.agents},
             returns={name: (min(low, 0.0), max(high, 0.0)) for name, (low, high) in bounds.items()},
-            charset="".join(sorted({c for task in tasks for c in task.facts.charset})),
-            hidden=dict.fromkeys(self.parties, ("wanted",)),
-            may_end=self.parties,
+            charset="".join(sorted(set().union(ASK, *self.domains, *charsets))),
+            hidden=dict.fromkeys(self.agents, HIDDEN_FROM_SYSTEM),
+            may_end=self.agents,
             components={
                 **{name: task.rewards.components for name, task in self.domains.items()},
                 TOPICS: ("turn",),
@@ -142,6 +159,13 @@ class MultiDomain(Task):
         )
 
     def initial(self, rng: Generator, options: Mapping[str, Any] | None = None) -> MultiDomainState:
+        state = self.begin(rng, options)
+        while state.user_speaks:
+            self._user_says(state, self.planned(state), rng, {})
+        return state
+
+    def begin(self, rng: Generator, options: Mapping[str, Any] | None = None) -> MultiDomainState:
+        """A state before the user has said anything."""
         options = self.check_options(options)
         fixed, goals = options.get("domains"), options.get("goals") or {}
         for name in (*(fixed or ()), *goals):
@@ -155,7 +179,8 @@ class MultiDomain(Task):
         if len(self.domains) == 1:
             state.topic = state.current
             state.lines += dialogues[state.current].heard_by_system
-            self._go_on(state, rng, {})
+            state.user_lines += dialogues[state.current].heard_by_user
+            state.user_speaks = True
         return state
 
     def _draw(self, rng: Generator) -> tuple[str, ...]:
@@ -181,8 +206,16 @@ class MultiDomain(Task):
         return seen
 
     def speak(self, state: MultiDomainState, text: str, rng: Generator) -> Outcome:
-        parts: dict[str, Components] = {party: {} for party in self.parties}
-        over = self._system_says(state, text, rng, parts) or self._answered(state, text, rng, parts)
+        parts: dict[str, Components] = {agent: {} for agent in self.agents}
+        over = self._system_says(state, text, rng, parts)
+        while state.user_speaks:
+            over = self._user_says(state, self.planned(state), rng, parts)
+        return self._outcome(state, over, parts)
+
+    def _outcome(
+        self, state: MultiDomainState, over: bool, parts: dict[str, Components]
+    ) -> Outcome:
+        """The rewards of each agent; at the end with the failures of what is not over yet."""
         if not over:
             return Outcome.of(parts)
         for name in state.wanted:
@@ -195,45 +228,74 @@ class MultiDomain(Task):
     def _system_says(
         self, state: MultiDomainState, text: str, rng: Generator, parts: dict[str, Components]
     ) -> bool:
-        """Return True if the dialogue is over with it."""
+        """Return True if the dialogue is over with it; else it is the user's turn."""
         if state.topic is not None:
             dialogue = state.dialogues[state.topic]
             outcome = self.domains[state.topic].speak(dialogue, text, rng)
             state.lines.append(dialogue.heard_by_system[-1])
+            state.user_lines.append(dialogue.heard_by_user[-1])
             _credit(state, state.topic, outcome, parts)
+            state.user_speaks = not outcome.terminated
             return outcome.terminated
-        if state.lines or text != _spoken(HELLO):
+        if state.lines or text != spoken(HELLO):
             parts[TOPICS] = {"turn": self.turn_cost}
         state.lines.append(Utterance(SYSTEM, text))
+        state.user_lines.append(Utterance(SYSTEM, text))
         state.attempts += 1
-        return text == _spoken(BYE) or state.attempts >= self.turns
-
-    def _answered(
-        self, state: MultiDomainState, text: str, rng: Generator, parts: dict[str, Components]
-    ) -> bool:
-        """Let the user answer; whether the dialogue is over with that."""
-        fresh = state.dialogues[state.current].user_speaks
-        if state.topic is None and (text == _spoken(ASK) or not fresh):
-            self._name_topic(state, text == _spoken(ASK), rng)
-        while state.dialogues[state.current].user_speaks:
-            if self._go_on(state, rng, parts):
-                return True
+        if text == spoken(BYE) or state.attempts >= self.turns:
+            return True
+        self._plan_name(state, text == spoken(ASK))
+        state.user_speaks = True
         return False
 
-    def _name_topic(self, state: MultiDomainState, asked: bool, rng: Generator) -> None:
-        """Answer the question for the topic, or else with a greeting."""
-        act = Act("inform", (SlotValue(TOPIC, state.current),)) if asked else Act(HELLO)
-        heard = self.domains[state.current].channel.hear(act, rng)
+    def _plan_name(self, state: MultiDomainState, asked: bool) -> None:
+        """Plan an answer to the question for the topic, or else a greeting.
+
+        A domain that has not begun yet begins in place of the greeting.
+        """
+        if asked:
+            state.naming = print_act(Act("inform", (SlotValue(TOPIC, state.current),)))
+        elif not state.dialogues[state.current].user_speaks:
+            state.naming = spoken(HELLO)
+
+    def planned(self, state: MultiDomainState) -> str:
+        """The next text of the simulated user, where it has its turn."""
+        return state.naming or state.dialogues[state.current].planned[0]
+
+    def _user_says(
+        self, state: MultiDomainState, text: str, rng: Generator, parts: dict[str, Components]
+    ) -> bool:
+        """Let the user say `text`; return True if that ends the last of its domains.
+
+        It has its turn again where it has told the topic or is done with a domain, and has
+        something to say in the domain that is next.
+        """
+        over = False
+        if state.naming:
+            self._hear_name(state, text, rng)
+        else:
+            over = self._go_on(state, text, rng, parts)
+        state.user_speaks = not over and state.dialogues[state.current].user_speaks
+        return over
+
+    def _hear_name(self, state: MultiDomainState, text: str, rng: Generator) -> None:
+        """Hear what the user answers to `TOPICS`: it tells the topic, and nothing else."""
+        state.naming = ""
+        heard = self.domains[state.current].channel.hear(read_notation(text) or NULL, rng)
         state.lines.append(Utterance(USER, print_hypotheses(heard)))
+        state.user_lines.append(Utterance(USER, text))
         self._read(state, heard)
 
-    def _go_on(self, state: MultiDomainState, rng: Generator, parts: dict[str, Components]) -> bool:
-        """Let the user say what it has planned; whether that ends the last of its domains."""
+    def _go_on(
+        self, state: MultiDomainState, text: str, rng: Generator, parts: dict[str, Components]
+    ) -> bool:
+        """Let the user speak about its domain; return True if that ends the last of them."""
         name = state.current
         dialogue = state.dialogues[name]
-        outcome, heard = self.domains[name].hear_user(dialogue, dialogue.planned[0], rng)
+        outcome, heard = self.domains[name].hear_user(dialogue, text, rng)
         _credit(state, name, outcome, parts)
         last = len(state.success) == len(state.wanted)
+        state.user_lines.append(Utterance(USER, text))
         if last or not outcome.terminated:
             state.lines.append(dialogue.heard_by_system[-1])
         if outcome.terminated:
@@ -272,6 +334,21 @@ class MultiDomain(Task):
         """By domain its success; -1 where the user had no goal in it."""
         return {f"success_{n}": float(state.success.get(n, -1.0)) for n in self.domains}
 
+    def findings(self, state: MultiDomainState) -> Findings:
+        """Those of the domains in which the user had goals."""
+        own = [self.domains[name].findings(state.dialogues[name]) for name in state.wanted]
+        served = {
+            name: {**measures, "success": float(state.success.get(name, False))}
+            for name, each in zip(state.wanted, own)
+            for measures in each.domains.values()
+        }
+        return Findings(
+            served,
+            {request: told for each in own for request, told in each.requests.items()},
+            [f"{name}: not served" for name, measures in served.items() if not measures["success"]],
+            [mistake for each in own for mistake in each.misheard],
+        )
+
 
 def domain_name(task: SlotFilling) -> str:
     """Name of a task's domain: by its name in PyDial, where it stands for that."""
@@ -287,7 +364,8 @@ def _credit(
         state.success[name] = bool(outcome.success)
 
 
-def _spoken(name: str) -> str:
+def spoken(name: str) -> str:
+    """The text of an act that has no slots."""
     return print_act(Act(name))
 
 
@@ -330,4 +408,4 @@ class TopicActs(PartyActs):
         return np.array([*state.evidence, *left, state.attempts / self.turns], np.float32)
 
     def text(self, state: MultiDomainState, action: Any, rng: Generator) -> str:
-        return _spoken(self.names[action])
+        return spoken(self.names[action])

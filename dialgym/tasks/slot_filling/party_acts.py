@@ -92,7 +92,7 @@ class SlotUserActs(PartyActs):
     def __init__(self, task: SlotFilling) -> None:
         ontology = task.domain.ontology
         self.ontology, self.language = ontology, task.language
-        self.masks, self.turns = task.masks, task.turns
+        self.masks, self.turns = any(task.masks), task.turns
         self.asked = ontology.system_requestable
         self.told = (TYPE, *self.asked, NAME)
         self.requests = tuple(slot for slot in ontology.requestable if slot != NAME)

@@ -1,6 +1,7 @@
 """Scripted speakers: the simulated user, PyDial's handcrafted system, and a random one."""
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -9,8 +10,9 @@ from dialgym.simulators import EachReplies
 from dialgym.tasks.acts import ActSpeaker, RandomActs
 from dialgym.tasks.base import SYSTEM, USER
 from dialgym.tasks.slot_filling.domain.ontology import DONTCARE
+from dialgym.tasks.slot_filling.settings import SystemSettings
 from dialgym.tasks.slot_filling.summary import Summariser
-from dialgym.tasks.slot_filling.summary_acts import ENOUGH, Offers
+from dialgym.tasks.slot_filling.summary_acts import DEFAULT, Offers
 from dialgym.tasks.slot_filling.task import SlotFilling
 from dialgym.tasks.slot_filling.types import SlotFillingBelief, SlotFillingState, Summary
 
@@ -27,13 +29,20 @@ class Handcrafted:
 
     Attributes:
         summariser: the domain.
+        settings: numbers of slots.
     """
 
     summariser: Summariser
+    settings: SystemSettings = DEFAULT
+
+    @classmethod
+    def of(cls, task: SlotFilling) -> Self:
+        """The policy for a task."""
+        return cls(task.summariser, task.summary_acts.settings)
 
     @property
     def offers(self) -> Offers:
-        return Offers(self.summariser.database)
+        return Offers(self.summariser.database, self.settings.inform_slots)
 
     def choose(
         self, belief: SlotFillingBelief, summary: Summary, rng: Generator
@@ -52,7 +61,7 @@ class Handcrafted:
     ) -> tuple[str, Act] | None:
         """Answer that the user's own act calls for."""
         accepted = summary.accepted
-        if summary.method == "byconstraints" and len(accepted) >= ENOUGH:
+        if summary.method == "byconstraints" and len(accepted) >= self.settings.inform_accepted:
             found = self.summariser.found(accepted)
             return "inform", self.offers.another(found, accepted, (), rng)
         if summary.method == "byalternatives":
@@ -127,14 +136,14 @@ class HandcraftedSystem(EachReplies):
     """PyDial's handcrafted policy; see `Handcrafted`. It heeds no masks."""
 
     def reply(self, task: SlotFilling, state: SlotFillingState, rng: Generator) -> str:
-        name, act = Handcrafted(task.summariser).choose(state.belief, state.summary, rng)
+        name, act = Handcrafted.of(task).choose(state.belief, state.summary, rng)
         if task.language.summaries:
             return task.summary_acts.phrases[task.summary_acts.number[name]]
         return task.language.say(act, SYSTEM, rng)
 
     def act(self, task: SlotFilling, state: SlotFillingState, rng: Generator) -> int:
         """The index of the summary act that comes nearest to what it would say."""
-        name, _ = Handcrafted(task.summariser).choose(state.belief, state.summary, rng)
+        name, _ = Handcrafted.of(task).choose(state.belief, state.summary, rng)
         return task.summary_acts.number[name]
 
 

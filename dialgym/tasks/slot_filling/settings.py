@@ -1,9 +1,10 @@
-"""The six settings of the benchmark (noise, masks, user), and the options of reset."""
+"""The six settings of the benchmark, settings of the system's side, and the options of reset."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from numbers import Integral
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 from dialgym.errors import one_of, unknown
 from dialgym.tasks.slot_filling.domain.goals import SlotFillingGoal
@@ -37,6 +38,47 @@ SETTINGS: Mapping[int, Setting] = MappingProxyType(
         6: Setting(0.30, "set3", True, "standard"),
     }
 )
+
+
+class Masks(NamedTuple):
+    """Groups of summary acts that rules restrict; ``request_S`` is never one.
+
+    Attributes:
+        inform: ``inform``, ``inform_byname`` and ``inform_alternatives``.
+        request: ``confirm_S``, ``select_S`` and ``reqmore``.
+        bye: ``bye``.
+    """
+
+    inform: bool = True
+    request: bool = True
+    bye: bool = True
+
+
+@dataclass(frozen=True)
+class SystemSettings:
+    """Settings of the system's side.
+
+    Attributes:
+        masks: as of `SlotFilling`; None as of the benchmark's setting.
+        inform_accepted: accepted slots from which on ``inform`` is allowed, and the handcrafted
+            policy offers a row, although there is more to ask.
+        inform_slots: most slots that one act tells of.
+        tracker: see `own_settings.tracker_of`.
+    """
+
+    masks: Any = None
+    inform_accepted: int = 4
+    inform_slots: int = 5
+    tracker: Any = "focus"
+
+
+class SystemOptions(TypedDict, total=False):
+    """The same by name."""
+
+    masks: Any
+    inform_accepted: int
+    inform_slots: int
+    tracker: Any
 
 
 def setting(env: int) -> Setting:

@@ -16,16 +16,16 @@ from dialgym.language.acts import NULL, Act, SlotValue
 from dialgym.tasks.bitsets import Found, first, indices
 from dialgym.tasks.slot_filling.domain.database import MISSING, EntityDatabase
 from dialgym.tasks.slot_filling.domain.ontology import DONTCARE, NAME, NONE, Ontology
+from dialgym.tasks.slot_filling.settings import Masks, SystemSettings
 from dialgym.tasks.slot_filling.summary import Summariser
 from dialgym.tasks.slot_filling.types import Accepted, SlotFillingBelief, Summary
 
 Generator = np.random.Generator
 ASKS = ("request", "confirm", "select")
 OTHERS = ("inform", "inform_byname", "inform_alternatives", "bye", "repeat", "reqmore", "restart")
-ENOUGH = 4
-"""Accepted slots from which on a row may be offered although there is more to ask."""
-MOST_TOLD = 5
-"""Slots that one act tells of."""
+NEVER = ("repeat", "restart")
+"""Those that can never be chosen."""
+DEFAULT, ALL_MASKED = SystemSettings(), Masks()
 
 
 def act_names(ontology: Ontology) -> tuple[str, ...]:
@@ -39,12 +39,15 @@ class SummaryActs:
 
     Args:
         summariser: the domain.
-        masks: whether rules restrict what can be chosen; ``repeat`` and ``restart`` never can be.
+        masks: acts that rules restrict; ``repeat`` and ``restart`` can never be chosen.
+        settings: numbers of slots.
     """
 
-    def __init__(self, summariser: Summariser, masks: bool = True) -> None:
-        self.summariser, self.masks = summariser, masks
-        self._offers = Offers(summariser.database)
+    def __init__(
+        self, summariser: Summariser, masks: Masks = ALL_MASKED, settings: SystemSettings = DEFAULT
+    ) -> None:
+        self.summariser, self.masks, self.settings = summariser, masks, settings
+        self._offers = Offers(summariser.database, settings.inform_slots)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -69,12 +72,12 @@ class SummaryActs:
 
     def mask(self, belief: SlotFillingBelief, summary: Summary) -> np.ndarray:
         """(3n+7,) bool: what can be chosen; never empty, as anything can be requested."""
-        if not self.masks:
-            return self.unrestricted.copy()
+        if not any(self.masks):
+            return self.unmasked.copy()
         allowed: list[bool] = []
         for best in summary.best.values():
             allowed += (True, best.p > 0, best.p > 0 and best.second_p > 0)
-        return np.array([*allowed, *self.others(belief, summary)])
+        return np.array([*allowed, *self.others(belief, summary)]) | self.unmasked
 
     def others(self, belief: SlotFillingBelief, summary: Summary) -> tuple[bool, ...]:
         """Which of `OTHERS` can be chosen."""
@@ -90,13 +93,19 @@ class SummaryActs:
         )
 
     @cached_property
-    def unrestricted(self) -> np.ndarray:
-        """(3n+7,) bool: what can be chosen without masks."""
-        return np.array([name not in ("repeat", "restart") for name in self.names])
+    def unmasked(self) -> np.ndarray:
+        """(3n+7,) bool: what no rule restricts."""
+        return np.array([name not in NEVER and not self._masked(name) for name in self.names])
+
+    def _masked(self, name: str) -> bool:
+        """Return True if rules restrict an act."""
+        if name.startswith("inform"):
+            return self.masks.inform
+        return self.masks.bye if name == "bye" else self.masks.request
 
     def _enough(self, summary: Summary) -> bool:
         accepted = summary.accepted
-        if len(accepted) >= ENOUGH:
+        if len(accepted) >= self.settings.inform_accepted:
             return True
         return not self.summariser.discriminable(self.summariser.found(accepted), accepted)
 
@@ -144,9 +153,11 @@ class Offers:
 
     Attributes:
         database: the rows.
+        most: slots that one act tells of.
     """
 
     database: EntityDatabase
+    most: int = DEFAULT.inform_slots
 
     def pick(self, found: Found, rng: Generator) -> int:
         """The first of the rows, or any where none is ruled out."""
@@ -157,7 +168,7 @@ class Offers:
     def offer(self, row: int, accepted: Sequence[Accepted], rng: Generator) -> Act:
         """``inform(name="the nirala",food="indian")``: a row and its values of accepted slots."""
         cells = self.database.rows[row]
-        slots = _some([slot for slot, _, _ in accepted], rng)
+        slots = self._some([slot for slot, _, _ in accepted], rng)
         told = [SlotValue(s, cells[s]) for s in slots if cells[s] not in (MISSING, "")]
         return Act("inform", (SlotValue(NAME, cells[NAME]), *told))
 
@@ -170,7 +181,7 @@ class Offers:
         """``inform(name="none",name!="the nirala",food="indian")``: no row but those found."""
         rows = self.database.rows
         names = dict.fromkeys(rows[row][NAME] for row in indices(found))
-        slots = _some([slot for slot, _, _ in accepted], rng)
+        slots = self._some([slot for slot, _, _ in accepted], rng)
         said = [SlotValue(slot, value) for slot, value, _ in accepted if slot in slots]
         return Act(
             "inform", (SlotValue(NAME, NONE), *(SlotValue(NAME, n, True) for n in names), *said)
@@ -210,13 +221,12 @@ class Offers:
         if not requested:
             others = [s for s in self.database.ontology.requestable if s != NAME]
             requested = [others[int(rng.random() * len(others))]]
-        told = [SlotValue(s, cells.get(s, NONE)) for s in _some(requested, rng) if s != NAME]
+        told = [SlotValue(s, cells.get(s, NONE)) for s in self._some(requested, rng) if s != NAME]
         return Act("inform", (SlotValue(NAME, cells[NAME]), *told))
 
-
-def _some(slots: Sequence[str], rng: Generator) -> Sequence[str]:
-    """All slots, or five of them at random."""
-    if len(slots) <= MOST_TOLD:
-        return slots
-    chosen = set(rng.permutation(len(slots))[:MOST_TOLD].tolist())
-    return [slot for i, slot in enumerate(slots) if i in chosen]
+    def _some(self, slots: Sequence[str], rng: Generator) -> Sequence[str]:
+        """All slots, or so many of them at random as one act tells of."""
+        if len(slots) <= self.most:
+            return slots
+        chosen = set(rng.permutation(len(slots))[: self.most].tolist())
+        return [slot for i, slot in enumerate(slots) if i in chosen]

@@ -3,37 +3,48 @@
 from collections.abc import Hashable, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
-from dialgym.errors import one_of, whole_number
+from dialgym.errors import keywords_of, one_of, whole_number
 from dialgym.io.tables import fingerprint
 from dialgym.language import AnyText, Constraint, Utterance, WordTrie
-from dialgym.language.acts import NULL, Act, Hypotheses, SlotValue
+from dialgym.language.acts import NULL, Act, Hypotheses
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome, Task
 from dialgym.tasks.corpora import BUILT_IN
+from dialgym.tasks.findings import Findings
 from dialgym.tasks.slot_filling.domain.domain import domain_files, load_domain
-from dialgym.tasks.slot_filling.domain.goals import GoalGenerator, SlotFillingGoal
+from dialgym.tasks.slot_filling.domain.goals import GoalGenerator, goal_acts
 from dialgym.tasks.slot_filling.error_channel import (
     FIDELITIES,
     STATISTICS,
     ListChannel,
     SingleChannel,
 )
+from dialgym.tasks.slot_filling.findings import findings_of, note_misheard
 from dialgym.tasks.slot_filling.languages import HYPOTHESES, LANGUAGES, USER_ACTS, read_notation
+from dialgym.tasks.slot_filling.languages.notation import MOST_VALUES
 from dialgym.tasks.slot_filling.own_settings import (
     Given,
     behaviour_of,
     goals_of,
+    masks_of,
     rewards_of,
+    tracker_of,
     yaml_files,
 )
 from dialgym.tasks.slot_filling.rewards import outcome, succeeded
-from dialgym.tasks.slot_filling.settings import fixed_goal, fixed_patience, setting
+from dialgym.tasks.slot_filling.settings import (
+    SystemOptions,
+    SystemSettings,
+    fixed_goal,
+    fixed_patience,
+    setting,
+)
 from dialgym.tasks.slot_filling.summary import Summariser
 from dialgym.tasks.slot_filling.summary_acts import SummaryActs
-from dialgym.tasks.slot_filling.tracker import FocusTracker
+from dialgym.tasks.slot_filling.tracker import Layout
 from dialgym.tasks.slot_filling.types import SlotFillingBelief, SlotFillingState, Summary
 from dialgym.tasks.slot_filling.user import SlotFillingUser, listen
 
@@ -80,7 +91,6 @@ class SlotFilling(Task):
         env: the setting of the benchmark, 1 to 6, for what follows and is None.
         error_rate: how often the best hypothesis is wrong, 0 to 1.
         noise: ``"set1"`` or ``"set3"``, lists of hypotheses; ``"single"``, only one.
-        masks: whether rules restrict the summary acts of either party.
         user: how the simulated user behaves: ``"standard"``, ``"unfriendly"``, or probabilities of
             its choices, such as ``{"like": "unfriendly", "greet": 0.5, "patience": [2, 4]}``.
         goals: how goals are drawn: any of ``constraints`` (3), ``requests`` (at most 2), and
@@ -93,6 +103,14 @@ class SlotFilling(Task):
         turns: utterances of the system in a dialogue.
         language: ``"acts"``, ``"words"``: one word for each value, and for how likely a hypothesis
             is, in tenths; or ``"english"``: sentences by templates, read by rules.
+        masks: whether rules restrict the summary acts of either party; those of the system by group
+            with a mapping or its YAML file, ``{"inform": True, "request": False, "bye": True}``.
+        inform_accepted: accepted slots from which on ``inform`` is allowed, and the handcrafted
+            policy offers a row, although there is more to ask.
+        inform_slots: most slots that one act of the system tells of, 1 to 11.
+        tracker: ``"focus"``; ``"baseline"``, the likeliest value so far; your own, a `Tracker` or
+            its ``module:Class``, made of the ontology; or a mapping with one of them and
+            `Thresholds`, ``{"tracker": "focus", "requested": 0.3, "accepted": 0.6, "sure": 0.5}``.
 
     Options of reset: ``constraints``, a mapping of slots to values or ``dontcare``; ``requests``,
     a sequence of slots; ``patience``, how often the user puts up with the same act.
@@ -127,8 +145,16 @@ class SlotFilling(Task):
     }
     batches = {SYSTEM: (f"{POLICIES}:SlotAgendaPolicy", f"{ROOM}.batch:SlotFillingBatch")}  # noqa: RUF012
     hidden_fields = {  # noqa: RUF012
-        SYSTEM: ("user_state", "planned", "simulated", "told", "goal", "heard_by_user"),
-        USER: ("belief", "summary", "chosen", "heard_by_system"),
+        SYSTEM: (
+            "user_state",
+            "planned",
+            "simulated",
+            "told",
+            "goal",
+            "heard_by_user",
+            "misheard",
+        ),
+        USER: ("belief", "summary", "chosen", "heard_by_system", "misheard"),
     }
     how_to_play = {  # noqa: RUF012
         "system": "The user looks for a place in the database. Ask for what you have not "
@@ -139,24 +165,27 @@ class SlotFilling(Task):
     }
     for_people = {"language": "english"}  # noqa: RUF012
 
+    @keywords_of(SystemSettings)
     def __init__(
         self,
         domain: str | PathLike[str] = DOMAIN,
         env: int = 1,
         error_rate: float | None = None,
         noise: str | None = None,
-        masks: bool | None = None,
         user: Given = None,
         goals: Given = None,
         rewards: Given = None,
         fidelity: str = "correct",
         turns: int = 25,
         language: str = "acts",
+        **system: Unpack[SystemOptions],
     ) -> None:
         one_of("fidelity", fidelity, FIDELITIES, self.name)
         one_of("language", language, LANGUAGES, self.name)
-        one_of("masks", masks, (True, False, None), self.name)
         whole_number("turns", turns, self.name)
+        own = SystemSettings(**system)
+        whole_number("inform_accepted", own.inform_accepted, self.name)
+        whole_number("inform_slots", own.inform_slots, self.name, most=MOST_VALUES - 1)
         chosen = setting(env)
         self.env, self.fidelity, self.turns = env, fidelity, turns
         self.domain = load_domain(domain)
@@ -166,10 +195,10 @@ class SlotFilling(Task):
         self.error_rate = chosen.error_rate if error_rate is None else error_rate
         self.noise = chosen.noise if noise is None else noise
         self.channel = self._channel()
-        self.tracker = FocusTracker(ontology, fidelity)
-        self.summariser = Summariser(self.tracker.layout, database, fidelity == "pydial")
-        self.masks = chosen.masks if masks is None else masks
-        self.summary_acts = SummaryActs(self.summariser, self.masks)
+        self.tracker, limits = tracker_of(own.tracker, ontology, fidelity)
+        self.summariser = Summariser(Layout(ontology), database, fidelity == "pydial", limits)
+        self.masks = masks_of(own.masks, chosen.masks)
+        self.summary_acts = SummaryActs(self.summariser, self.masks, own)
         self.user = chosen.user if user is None else user
         self.simulated = SlotFillingUser(ontology, behaviour_of(self.user))
         self.goals = GoalGenerator(database, *goals_of(goals))
@@ -217,7 +246,7 @@ class SlotFilling(Task):
         belief, summary = self._unknown
         state = SlotFillingState(
             user, ("", user), belief.copy(), summary, GREETING,
-            goal=(Utterance(USER, self.language.note(*_goal_acts(goal)), private=True),),
+            goal=(Utterance(USER, self.language.note(*goal_acts(goal)), private=True),),
         )  # fmt: skip
         self._plan_answer(state, rng)
         self._record(state, SYSTEM, self.language.say(GREETING, SYSTEM, rng))
@@ -336,6 +365,7 @@ class SlotFilling(Task):
         self._take_in(state, state.simulated)
         state.replies += 1
         heard = self.channel.hear(act, rng)
+        note_misheard(state, act, heard)
         self._record(state, USER, text, self.language.hear(text, heard, rng))
         return act, heard
 
@@ -347,6 +377,11 @@ class SlotFilling(Task):
         if act.type == BYE and state.replies > 1:
             return self._end(state, "closing")
         return _QUIET
+
+    def findings(self, state: SlotFillingState) -> Findings:
+        """The one domain's success and share of answered requests; and the rest."""
+        success = succeeded(state.user_state, self.domain.database, self.fidelity != "pydial")
+        return findings_of(state, self.domain.ontology.domain, success)
 
     def _take_in(self, state: SlotFillingState, simulated: bool) -> None:
         """The user's state after the system's act."""
@@ -369,7 +404,7 @@ class SlotFilling(Task):
             return self.language.grammar
         if not self.language.summaries:
             return AnyText()
-        return None if self.masks else self._phrases(self.summary_acts.unrestricted)
+        return None if any(self.masks) else self._phrases(self.summary_acts.unmasked)
 
     def constraint(self, state: SlotFillingState, party: str) -> Constraint:
         return self.static_constraint(party) or self._phrases(self.acts[SYSTEM].mask(state))
@@ -382,10 +417,3 @@ class SlotFilling(Task):
 
 
 _QUIET = outcome({})
-
-
-def _goal_acts(goal: SlotFillingGoal) -> tuple[Act, Act]:
-    """Constraints and requests of the user."""
-    wants = Act("inform", tuple([SlotValue(*pair) for pair in goal.constraints.items()]))
-    asks = Act("request", tuple([SlotValue(slot) for slot in goal.requests]))
-    return wants, asks

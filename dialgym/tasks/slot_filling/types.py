@@ -97,6 +97,7 @@ class SlotFillingState:
     goal: tuple[Utterance, ...] = ()  # the user's own note of what it wants
     heard_by_system: list[Utterance] = field(default_factory=list)
     heard_by_user: list[Utterance] = field(default_factory=list)
+    misheard: list[str] = field(default_factory=list)  # acts of the user taken for others
 
     def copy(self) -> "SlotFillingState":
         """An independent copy."""
@@ -115,4 +116,5 @@ class SlotFillingState:
             self.goal,
             self.heard_by_system.copy(),
             self.heard_by_user.copy(),
+            self.misheard.copy(),
         )

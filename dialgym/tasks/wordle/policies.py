@@ -15,6 +15,7 @@ from dialgym.tasks.wordle.batch import Games
 from dialgym.tasks.wordle.patterns import PATTERNS
 from dialgym.tasks.wordle.task import Wordle
 from dialgym.tasks.wordle.types import WordleState
+from dialgym.tasks.wordle.words import Words, load_words
 
 Generator = np.random.Generator
 
@@ -47,11 +48,23 @@ class RandomWord:
 
 
 class StartWords:
-    """A random good opener that is still possible, else a random possible word."""
+    """A random good opener that is still possible, else a random possible word.
+
+    Args:
+        start_words: the openers, a list or the path of a file; None for 28 good ones, ILQL's.
+    """
+
+    def __init__(self, start_words: Words | None = None) -> None:
+        self.words = OPENERS if start_words is None else load_words(start_words, "start_words")
 
     def reply(self, task: Wordle, state: WordleState, rng: Generator) -> str:
         possible = task.candidates(state)
-        openers = np.array([task.answer_index.get(word, -1) for word in OPENERS])
+        openers = np.array([task.answer_index.get(word, -1) for word in self.words])
+        if self.words is not OPENERS and (openers < 0).all():
+            raise ValueError(
+                f"start_words: expected answers of this Wordle; got {', '.join(self.words[:5])}, "
+                "of which none is. Give words of its list."
+            )
         openers = openers[np.isin(openers, possible)]
         return task.answers[int(rng.choice(openers if len(openers) else possible))]
 
@@ -95,10 +108,14 @@ class OptimalWordle:
 
 
 class Expert:
-    """Opens with a word of `StartWords`, then plays `OptimalWordle`."""
+    """Opens with a word of `StartWords`, then plays `OptimalWordle`.
 
-    def __init__(self) -> None:
-        self.opening, self.rest = StartWords(), OptimalWordle()
+    Args:
+        start_words: see `StartWords`.
+    """
+
+    def __init__(self, start_words: Words | None = None) -> None:
+        self.opening, self.rest = StartWords(start_words), OptimalWordle()
 
     def reply(self, task: Wordle, state: WordleState, rng: Generator) -> str:
         return (self.rest if state.guesses else self.opening).reply(task, state, rng)
@@ -129,11 +146,13 @@ class Repeat:
 
     Args:
         first_n: how many of the first guesses may be repeated.
-        start: who chooses the first guess.
+        start: who chooses the first guess; or words, of which `StartWords` does.
     """
 
-    def __init__(self, first_n: int = 2, start: Speaker | None = None) -> None:
-        self.first_n, self.start = first_n, start or RandomWord()
+    def __init__(self, first_n: int = 2, start: Speaker | Words | None = None) -> None:
+        chosen = RandomWord() if start is None else start
+        self.first_n = first_n
+        self.start = chosen if isinstance(chosen, Speaker) else StartWords(chosen)
 
     def reply(self, task: Wordle, state: WordleState, rng: Generator) -> str:
         if not state.guesses:

@@ -1,4 +1,4 @@
-"""Rows of a tiny panel: one's own join them, all are checked, and played again."""
+"""Rows of a tiny panel: other models join them, all are checked, and played again."""
 
 import json
 

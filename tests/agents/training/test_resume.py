@@ -10,6 +10,7 @@ import pytest
 
 pytest.importorskip("stable_baselines3")
 import agents
+import dialgym
 from agents.training.checkpoint import FILE
 from tests.support.resuming import assert_same_model, assert_same_run, evaluations
 from tests.support.waiting import wait_until
@@ -58,6 +59,38 @@ def kill(process, folder):
     wait_until((folder / FILE).exists, process)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
+
+
+GPT = {"n_layer": 1, "n_head": 1, "n_embd": 8}
+REPLAY = {
+    "buffer_size": 500,
+    "exploration_initial_eps": 0.1,
+    "exploration_final_eps": 0.1,
+    "policy_kwargs": {"net_arch": [8]},
+}
+CONSTANT = {
+    "ppo": ("Wordle-20-v0", {**SMALL, "learning_rate": 0.001, "policy_kwargs": GPT}),
+    "dqn": ("SlotFilling-act-v0", {**REPLAY, "learning_starts": 60}),
+    "a2c": ("SlotFilling-act-v0", REPLAY),
+    "ilql": ("Wordle-20-v0", {"batch_size": 8, "learning_rate": 0.001, "policy_kwargs": GPT}),
+}
+
+
+@pytest.mark.parametrize("algorithm", CONSTANT)
+def test_a_finished_run_goes_on_as_one_that_was_longer(algorithm, tmp_path):
+    """At rates that are constant; the log's intervals lie where the shorter run ends."""
+    env_id, hyperparameters = CONSTANT[algorithm]
+    arguments = {"env_id": env_id, "algorithm": algorithm, "progress_bar": False}
+    arguments |= {"hyperparameters": hyperparameters}
+    first, last = (20, 40) if algorithm == "ilql" else (300, 600)
+    if algorithm == "ilql":
+        arguments["data"] = dialgym.collect(env_id, "random-mixture", 30, seed=0)
+        arguments["log_interval"] = 10
+    whole = agents.train(total_timesteps=last, log_dir=tmp_path / "whole", **arguments)
+    agents.train(total_timesteps=first, log_dir=tmp_path / "longer", **arguments)
+    arguments |= {"log_dir": tmp_path / "longer", "resume": True}
+    longer = agents.train(total_timesteps=last, **arguments)
+    assert_same_model(whole, longer)
 
 
 def test_a_resumed_run_may_evaluate_and_keep_models_at_other_times(tmp_path):

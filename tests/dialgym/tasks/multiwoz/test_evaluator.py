@@ -247,6 +247,20 @@ def test_success_of_a_domain_asks_for_no_match(judged):
     assert not found.evaluator.domain_success(found.goal, found.record, "hotel")
 
 
+def test_success_by_domain(judged):
+    found = judged(attraction=INFORMED, hotel=HOTEL)
+    successes = lambda: found.evaluator.successes(found.goal, found.user, found.record)  # noqa: E731
+    assert successes() == {"attraction": False, "hotel": False}
+    text = 'Attraction-Inform(Phone="01223000009",Fee="unknown")'
+    found.says(text, phone="01223000009", entrance_fee="unknown")
+    assert successes() == {"attraction": True, "hotel": False}
+    assert not found.metrics.success
+    unasked = judged(attraction=DomainGoal(info={"type": "museum"}))
+    assert unasked.evaluator.successes(unasked.goal, unasked.user, unasked.record) == {
+        "attraction": True
+    }
+
+
 def test_complete_is_what_the_user_believes(judged):
     found = judged(attraction=INFORMED)
     found.user.answers |= {("attraction", "phone"): "1", ("attraction", "entrance fee"): "2"}
@@ -270,6 +284,11 @@ def test_success_implies_match_and_recall(rules, seed, strange, data):
         rules.user_turn(state, rules.user.acts(state, rng), rng)
         metrics = rules.metrics(state)
         counts = metrics.counts
+        successes = rules.successes(state)
+        assert list(successes) == list(state.goal.domains)
+        wanted = any(d.requests or d.book for d in state.goal.domains.values())
+        assert not metrics.success or all(successes.values())
+        assert not wanted or metrics.success == all(successes.values())
         assert not metrics.success or metrics.match == 1
         assert not metrics.success or counts.recall in (1, None)
         assert not metrics.success or metrics.book_rate in (1, None)

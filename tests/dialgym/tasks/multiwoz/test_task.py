@@ -8,6 +8,7 @@ import pytest
 
 import dialgym
 from dialgym.tasks.multiwoz import MultiWOZ
+from dialgym.tasks.multiwoz.ontology import DOMAINS
 from dialgym.tasks.multiwoz.task import METRICS
 from dialgym.testing import check_task
 
@@ -84,6 +85,9 @@ def test_metrics_are_in_the_info_at_the_end_alone():
         over = terminated or truncated
     assert info["is_success"]
     assert (info["metrics"]["match"], info["metrics"]["complete"]) == (1.0, 1.0)
+    wanted = env.unwrapped.dialogue.state.dialogue.goal.domains
+    for domain in DOMAINS:
+        assert info["metrics"][f"success_{domain}"] == (1.0 if domain in wanted else -1.0)
 
 
 def test_metrics_reach_pools_of_workers_and_of_stable_baselines():

@@ -159,7 +159,7 @@ def test_the_simulated_user_is_understood_by_what_it_says(env):
 
 
 def policy_choice(task, state, rng):
-    return Handcrafted(task.summariser).choose(state.belief, state.summary, rng)
+    return Handcrafted.of(task).choose(state.belief, state.summary, rng)
 
 
 def test_the_system_may_name_summary_acts_in_english_too():

@@ -8,6 +8,7 @@ import pytest
 from dialgym.language.acts import print_act
 from dialgym.tasks.slot_filling.domain.database import EntityDatabase
 from dialgym.tasks.slot_filling.policies import Handcrafted
+from dialgym.tasks.slot_filling.settings import SystemSettings
 from tests.support.slot_domains import database_of, five_slots
 from tests.support.slot_talk import Ear
 
@@ -71,8 +72,8 @@ CHOICES = {
 """By rule: turns of system and user, the summary act that is chosen, and what it says."""
 
 
-def choice(ear, seed=0):
-    policy = Handcrafted(ear.summariser)
+def choice(ear, seed=0, **settings):
+    policy = Handcrafted(ear.summariser, SystemSettings(**settings))
     name, act = policy.choose(ear.belief, ear.summary, np.random.default_rng(seed))
     return name, print_act(act)
 
@@ -122,3 +123,10 @@ def test_with_all_slots_known_it_offers_what_still_differs():
     ear = Ear(EntityDatabase(toy.rows, ontology)).hear("hello()", 'inform(type="restaurant")')
     assert choice(ear)[0] == "request_food"
     assert choice(ear.hear("request(food)", 'inform(food="thai")'))[0] == "inform"
+
+
+def test_how_many_accepted_slots_are_enough_and_are_told_is_a_setting():
+    ear = Ear(database=five_slots()).hear("hello()", 'inform(food="thai",area="north")')
+    assert choice(ear)[0].startswith("request")
+    name, said = choice(ear, inform_accepted=2, inform_slots=1)
+    assert (name, said.count("=")) == ("inform", 2)

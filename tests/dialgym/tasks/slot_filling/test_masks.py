@@ -6,6 +6,8 @@ import pytest
 from dialgym.language.acts import parse_act, print_act
 from dialgym.tasks.slot_filling.domain.database import MISSING
 from dialgym.tasks.slot_filling.domain.domain import load_domain
+from dialgym.tasks.slot_filling.own_settings import masks_of
+from dialgym.tasks.slot_filling.settings import SystemSettings
 from dialgym.tasks.slot_filling.summary_acts import SummaryActs
 from tests.support.slot_domains import database_of, five_slots
 from tests.support.slot_talk import DATABASE, Ear
@@ -84,9 +86,10 @@ SAID = {
 class Acts(Ear):
     """Summary acts over a belief."""
 
-    def __init__(self, masks=True, **kwargs):
+    def __init__(self, masks=True, numbers=None, **kwargs):
         super().__init__(**kwargs)
-        self.acts = SummaryActs(self.summariser, masks)
+        numbers = SystemSettings(**(numbers or {}))
+        self.acts = SummaryActs(self.summariser, masks_of(masks, True), numbers)
 
     def after(self, *turns):
         for turn in turns:
@@ -138,6 +141,29 @@ def test_four_accepted_slots_are_enough():
     ear = Acts(database=five_slots()).hear("hello()", 'inform(food="thai",area="north",pets="1")')
     assert "inform" not in ear.allowed
     assert "inform" in ear.hear("request(parking)", "affirm()").allowed
+
+
+def test_how_many_are_enough_is_a_setting():
+    turns = ("hello()", 'inform(food="thai",area="north")')
+    for enough in (1, 2, 3, 9):
+        ear = Acts(database=five_slots(), numbers={"inform_accepted": enough}).hear(*turns)
+        assert ("inform" in ear.allowed) == (enough <= 2)
+
+
+@pytest.mark.parametrize("turns", [[], [SURE], [SURE, (OFFER, "reqalts()")]], ids=str)
+def test_each_group_of_acts_has_a_mask_of_its_own(turns):
+    """Where it is off, its acts are free, and the others are as with all masks."""
+    groups = {
+        "inform": {"inform", "inform_byname", "inform_alternatives"},
+        "bye": {"bye"},
+        "request": {f"{ask}_{slot}" for ask in ("confirm", "select")
+                    for slot in ("area", "food", "parking")} | {"reqmore"},
+    }  # fmt: skip
+    masked = Acts().after(*turns).allowed
+    for off, acts in groups.items():
+        assert Acts(masks={off: False}).after(*turns).allowed == masked | acts
+    everything = dict.fromkeys(groups, False)
+    assert Acts(masks=everything).allowed == Acts(masks=False).allowed
 
 
 def test_inform_byname_needs_a_row():
@@ -212,6 +238,16 @@ def test_an_act_tells_of_five_slots_at_most_and_of_any():
     told = [parse_act(ear.act("inform", seed=seed)).items for seed in range(40)]
     assert {len(items) for items in told} == {1 + 5}
     assert {item.slot for items in told for item in items[1:]} == set(slots)
+
+
+@pytest.mark.parametrize("most", [1, 3])
+def test_how_many_it_tells_of_is_a_setting(most):
+    ear = Acts(numbers={"inform_slots": most}).after(SURE)
+    told = [parse_act(ear.act("inform", seed=seed)).items[1:] for seed in range(40)]
+    assert {len(items) for items in told} == {most}
+    assert {item.slot for items in told for item in items} == {"area", "food", "parking"}
+    ear.hear(VENUE_2, "request(phone,food,addr)")
+    assert len(parse_act(ear.act("inform_byname")).items) == most + 1
 
 
 def test_byname_tells_anything_where_nothing_is_asked():

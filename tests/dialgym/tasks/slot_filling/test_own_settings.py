@@ -1,5 +1,7 @@
 """Users, goals, rewards and domains of your own, from mappings and YAML files."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import yaml
@@ -7,7 +9,12 @@ import yaml
 import dialgym
 from dialgym.tasks.slot_filling import SlotFilling
 from dialgym.tasks.slot_filling.domain.domain import load_domain
-from dialgym.tasks.slot_filling.own_settings import behaviour_of, goals_of, rewards_of
+from dialgym.tasks.slot_filling.own_settings import (
+    behaviour_of,
+    goals_of,
+    masks_of,
+    rewards_of,
+)
 from dialgym.tasks.slot_filling.rewards import Rewards
 from dialgym.testing.tasks import check_task
 
@@ -27,6 +34,26 @@ OWN = {
         {"name": "d", "kind": "cake", "area": "south"},
     ],
 }
+
+
+def accepted(number):
+    SlotFilling(inform_accepted=number)
+
+
+def told(number):
+    SlotFilling(inform_slots=number)
+
+
+def test_masks_that_are_left_out_are_those_of_the_benchmark(tmp_path):
+    file = tmp_path / "masks.yml"
+    file.write_text("bye: true\n", "utf-8")
+    assert SlotFilling(env=2, masks=str(file)).masks == (False, False, True)
+    assert SlotFilling(env=1, masks={"inform": False}).masks == (False, True, True)
+    task = SlotFilling(language="words", masks={"inform": False})
+    state = task.initial(np.random.default_rng(0))
+    allowed = task.constraint(state, "system").words
+    assert "inform" in allowed
+    assert "bye" not in allowed
 
 
 def test_a_users_choices_are_drawn_as_told():
@@ -130,6 +157,11 @@ def test_another_file_is_refused(tmp_path, change, message):
         (goals_of, [3], r"goals of SlotFilling: expected a mapping such as \{constraints: 3"),
         (rewards_of, {"succes": 3}, "unknown key 'succes'.*Did you mean 'success'"),
         (rewards_of, {"turn": "much"}, "turn of rewards must be a finite number"),
+        (partial(masks_of, default=True), {"infrom": True}, "unknown key 'infrom'.*'inform'"),
+        (partial(masks_of, default=True), {"bye": 2}, "bye of masks of SlotFilling must be one of"),
+        (partial(masks_of, default=True), 3, "masks of SlotFilling: expected a mapping such as"),
+        (accepted, 0, "inform_accepted of SlotFilling must be a whole number from 1; got 0"),
+        (told, 12, "inform_slots of SlotFilling must be a whole number from 1 to 11; got 12"),
     ],
 )
 def test_each_mistake_is_one_clear_message(made, given, message):

@@ -58,13 +58,13 @@ def test_all_views_agree(settings):
 )
 def test_settings_are_those_of_the_benchmark(env, rate, noise, masks, user):
     task = SlotFilling("Restaurants", env)
-    assert (task.error_rate, task.noise, task.masks, task.user) == (rate, noise, masks, user)
+    assert (task.error_rate, task.noise, {*task.masks}, task.user) == (rate, noise, {masks}, user)
     assert task.turns == 25
 
 
 def test_a_setting_can_be_overridden():
     task = SlotFilling("Restaurants", 3, error_rate=0.5, masks=False, user="unfriendly")
-    assert (task.channel.rate, task.summary_acts.masks, task.user) == (0.5, False, "unfriendly")
+    assert (task.channel.rate, {*task.masks}, task.user) == (0.5, {False}, "unfriendly")
     rate = np.float32(0.25)
     assert SlotFilling("Restaurants", 1, error_rate=rate, noise="set3").channel.rate == 0.25
 

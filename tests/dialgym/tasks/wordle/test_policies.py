@@ -72,6 +72,22 @@ def test_consistent_policies_never_contradict_the_colours(task):
             assert task.answer_index[guess] in task.candidates(replay)
 
 
+def test_openers_of_your_own(tmp_path):
+    task = Wordle(answers=["heard", "house", "crane", "slate", "about"], guesses="answers")
+    own = tmp_path / "openers.txt"
+    own.write_text("house\nABOUT\n")
+    for name, settings in [
+        ("start-words", {"start_words": ["house", "about"]}),
+        ("expert", {"start_words": str(own)}),
+        ("repeat", {"start": ["house", "about", "zzzzz"]}),
+    ]:
+        policy = task.speaker_named("system", name, **settings)
+        opened = {finish(task, policy, "heard", seed).guesses[0] for seed in range(20)}
+        assert opened == {"house", "about"}, name
+    with pytest.raises(ValueError, match="Wordle start_words: expected words of 5 letters a-z"):
+        policies.StartWords(["houses"])
+
+
 def test_repeat_repeats_its_first_guesses(task):
     state = finish(task, policies.Repeat(first_n=2), "heard")
     assert set(state.guesses) <= set(state.guesses[:2])
