@@ -108,8 +108,8 @@ class SlotFilling(Task):
         inform_accepted: accepted slots from which on ``inform`` is allowed, and the handcrafted
             policy offers a row, although there is more to ask.
         inform_slots: most slots that one act of the system tells of, 1 to 11.
-        tracker: ``"focus"``; ``"baseline"``, the likeliest value so far; your own, a `BeliefTracker` or
-            its ``module:Class``, made of the ontology; or a mapping with one of them and
+        tracker: ``"focus"``; ``"baseline"``, the likeliest value so far; your own `BeliefTracker`
+            or its ``module:Class``, made of the ontology; or a mapping with one of them and
             `Thresholds`, ``{"tracker": "focus", "requested": 0.3, "accepted": 0.6, "sure": 0.5}``.
 
     Options of reset: ``constraints``, a mapping of slots to values or ``dontcare``; ``requests``,
