@@ -57,6 +57,7 @@ if TYPE_CHECKING:  # a class that is not named here is Any to a type checker
     from agents.online.reference import KLControl
     from agents.online.self_play import SelfPlay
     from agents.policies.belief import BeliefPolicy, ValueBeliefPolicy
+    from agents.policies.decoded import with_decoding
     from agents.policies.gpt import GPTPolicy, MaskableGPTPolicy
     from agents.policies.init_from import start_from
     from agents.policies.speakers import BeamSpeaker, RankedSpeaker
@@ -94,6 +95,7 @@ _HOMES = {
     "train": "agents.training.run",
     "train_guesser": "agents.guesser.training",
     "train_reward_model": "agents.reward_model.training",
+    "with_decoding": "agents.policies.decoded",
 }
 _TABLED = (*(r.home for r in ALGORITHMS.values()), *POLICIES.values(), *PARTS.values())
 _HOMES |= {

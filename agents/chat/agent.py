@@ -60,6 +60,10 @@ class ChatAgent:
             return cls(PolicyTalker(model), **sampling)
         return cls(_talker(model, device, trust), **sampling)
 
+    def with_decoding(self, **sampling: Any) -> ChatAgent:
+        """An agent that speaks so where a call does not say otherwise; see `ChatAgent`."""
+        return type(self)(self.talker, **{**self.sampling, **sampling})
+
     def chat(
         self, text: str | None, history: Sequence[str] = (), seed: Seed = None, **sampling: Any
     ) -> str:

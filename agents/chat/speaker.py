@@ -8,6 +8,7 @@ from typing import Any
 from agents.chat.act_agent import ActAgent
 from agents.chat.agent import ChatAgent
 from agents.models.observations import token_space
+from agents.policies.decoded import with_decoding
 from agents.storage.models import load
 from dialgym.rollouts.policies import find_checkpoint
 
@@ -22,7 +23,8 @@ def load_speaker(
             ``hf:NAME``.
         trust: read a pickled model, which can run code; see `agents.load`.
         device: as everywhere in PyTorch.
-        settings: of the speaker: `deterministic`, and of one that speaks in words the fields of
+        settings: of the speaker: `deterministic`, `max_tokens` of one that speaks in words, and
+            those of `agents.with_decoding`. Of a language model the fields of
             `agents.decoding.sampling.Sampling`.
 
     Raises:
@@ -32,6 +34,9 @@ def load_speaker(
     if file is None:
         return ChatAgent.load(model, device, trust, **settings)
     learner = load(file, device, trust)
-    if hasattr(token_space(learner.observation_space), "tokenizer"):
-        return ChatAgent.load(learner, **settings)
-    return ActAgent(learner, **settings)
+    in_words = hasattr(token_space(learner.observation_space), "tokenizer")
+    whole = {"beam", "candidates"} & settings.keys()  # then max_tokens is of the decoding, too
+    kept = {"deterministic", "max_tokens"} if in_words and not whole else {"deterministic"}
+    own = {name: settings.pop(name) for name in kept & settings.keys()}
+    speaker = with_decoding(learner, **settings) if settings else learner
+    return ChatAgent.load(speaker, **own) if in_words else ActAgent(speaker, **own)

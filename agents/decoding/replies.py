@@ -95,6 +95,7 @@ class PolicyTalker:
                 f"of dialgym), got {type(policy).__name__} with {space}; it cannot talk"
             )
         self.policy, self.space = policy, space
+        self.speaker = model if hasattr(model, "utter") else policy
         self.ask = getattr(model, "_masks_to_predict", None)  # of a learner with masks of its own
         self.own = next(name for name, tag in TAGS.items() if tag == space.learner_tag)
         self.other = next(name for name in TAGS if name != self.own)
@@ -109,7 +110,7 @@ class PolicyTalker:
         prompt = self._prompt(turns, self.space.window - most)
         with one_at_a_time(self.policy), torch.no_grad():
             self.policy.set_training_mode(False)
-            said = self.policy.utter(prompt, most, sampling, generator, self._masks)
+            said = self.speaker.utter(prompt, most, sampling, generator, self._masks)
         text: str = self.space.tokenizer.decode([token for token in said if token != END])
         return text
 

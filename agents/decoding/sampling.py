@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -51,6 +52,13 @@ class Sampling:
                 raise ValueError(f"sampling: {name} must be at least 1 or None, got {count}")
         if self.top_p is not None and not 0 < self.top_p <= 1:
             raise ValueError(f"sampling: top_p must be above 0 and at most 1, got {self.top_p}")
+
+    def logits(self, logits: Tensor) -> Tensor:
+        """Logits (B, V) to draw by; those of forbidden tokens stay at a large negative number."""
+        if self.temperature != 1:
+            forbidden = logits <= FORBIDDEN / 2
+            logits = (logits / self.temperature).masked_fill(forbidden, FORBIDDEN)
+        return cut_off(logits, self.top_k, self.top_p)
 
     def next_token(self, logits: Tensor, generator: torch.Generator) -> int:
         """A token by its logits (V,), those of forbidden tokens at `FORBIDDEN` or below.
@@ -115,7 +123,10 @@ def say_tokens(
     said: list[int] = []
     for place in range(len(prompt), min(len(prompt) + most, tokens.shape[1])):
         logits = policy.get_distribution(tokens, masks(tokens)).distribution.logits[0]
-        token = sampling.next_token(spoken(policy, logits), generator)
+        logits = spoken(policy, logits)
+        token = sampling.next_token(logits, generator)
+        if sampling.deterministic and policy.config["avoid_repeats"] is not None:
+            token = int(policy.likeliest(logits.softmax(-1)[None], tokens, np.array([place])))
         said.append(token)
         if token == END:
             break

@@ -19,6 +19,7 @@ from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from stable_baselines3.common.type_aliases import PyTorchObs, Schedule
 from torch import Tensor, nn
 
+from agents.decoding.sampling import Sampling
 from agents.models.bernoulli import MaskedBernoulli, logit
 from agents.models.build import make_optimizer
 from agents.models.masking import FORBIDDEN, fitting
@@ -57,6 +58,7 @@ class BeliefPolicy(MaskableActorCriticPolicy):
         if not 0 < initial_rate < 1:
             raise ValueError(f"initial_rate: expected a number from 0 to 1, got {initial_rate!r}")
         self.greedy_rollouts, self.initial_rate = greedy_rollouts, initial_rate
+        self.sampling = Sampling()  # of `with_decoding`
         if not _is_belief(observation_space):
             raise ValueError(
                 f"{type(self).__name__}: expected observations Box(B,) of floats, as act views "
@@ -97,6 +99,16 @@ class BeliefPolicy(MaskableActorCriticPolicy):
     ) -> Tensor:
         masks = self._fitting(observation, action_masks)
         return super()._predict(observation, deterministic, masks)  # type: ignore[arg-type]
+
+    def get_distribution(
+        self, obs: PyTorchObs, action_masks: MASK_TYPES | None = None
+    ) -> MaskableDistribution:
+        """The distribution that acts are drawn from: (B,) observations."""
+        if self.sampling == Sampling():
+            return super().get_distribution(obs, action_masks)  # type: ignore[arg-type]
+        assert isinstance(obs, Tensor)
+        logits = self._logits(self._latent(obs)[0], _as_allowed(action_masks, obs))
+        return self.action_dist.proba_distribution(action_logits=self.sampling.logits(logits))
 
     def _fitting(self, obs: Tensor, masks: MASK_TYPES | None) -> np.ndarray | None:
         return None if masks is None else fitting(masks, len(obs), self.action_space)
@@ -233,10 +245,7 @@ class ValueBeliefPolicy(BeliefPolicy):
         """The distribution that acts are drawn from, as `decoding` says: (B,) observations."""
         assert isinstance(obs, Tensor)
         hidden, value_hidden = self._latent(obs)
-        allowed, advantages = None, None
-        if action_masks is not None:
-            allowed = torch.as_tensor(action_masks, device=hidden.device).bool()
-        logits = self._logits(hidden, allowed)
+        logits, advantages = self._logits(hidden, _as_allowed(action_masks, obs)), None
         if self.decoding.beta:
             q = self.value_bounds.clip(self.q_values(value_hidden).amin(0))
             advantages = self.decoding.clip(q - self.state_values(value_hidden)[:, None])
@@ -246,6 +255,11 @@ class ValueBeliefPolicy(BeliefPolicy):
     def _get_constructor_parameters(self) -> dict[str, Any]:
         own = {"decoding": asdict(self.decoding), "q_head": self.q_head}
         return {**super()._get_constructor_parameters(), **own, **asdict(self.value_bounds)}
+
+
+def _as_allowed(masks: MASK_TYPES | None, obs: Tensor) -> Tensor | None:
+    """Masks as a tensor of bool where the observations are."""
+    return None if masks is None else torch.as_tensor(masks, device=obs.device).bool()
 
 
 def _is_belief(space: spaces.Space) -> bool:

@@ -178,6 +178,7 @@ class GPTActorCritic(BasePolicy):
         if automaton is not None:
             self.masker = TokenMasker(automaton, getattr(space, "learner_tag", -1))
         self._build_features()
+        self.sampling = Sampling()  # of `with_decoding`
         self.caches = RolloutCaches(self.backbone, self.features)
         self.value_caches = self.caches
         if self.value_backbone is not None:
@@ -254,7 +255,7 @@ class GPTActorCritic(BasePolicy):
         return logits if allowed is None else logits.masked_fill(~allowed, FORBIDDEN)
 
     def _distribution(self, seen: Any, hidden: Tensor, masks: MASK_TYPES | None) -> Distribution:
-        logits = self._logits(seen, hidden, masks)
+        logits = self.sampling.logits(self._logits(seen, hidden, masks))
         return self.action_dist.proba_distribution(action_logits=logits)
 
     # What Stable-Baselines3 calls
@@ -305,13 +306,16 @@ class GPTActorCritic(BasePolicy):
         action_masks: MASK_TYPES | None = None,
     ) -> Tensor:
         distribution = self.get_distribution(observation, action_masks)
-        least = self.config["avoid_repeats"]
-        if not deterministic or least is None:
+        if not deterministic or self.config["avoid_repeats"] is None:
             return distribution.get_actions(deterministic=deterministic)
         seen = Observed.of(observation)
         probabilities = distribution.distribution.probs  # type: ignore[union-attr]
-        tag = self.token_space.learner_tag
-        return unrepeated(probabilities, seen.tokens.cpu().numpy(), seen.lengths, tag, least)
+        return self.likeliest(probabilities, seen.tokens, seen.lengths)
+
+    def likeliest(self, probabilities: Tensor, tokens: Tensor, lengths: np.ndarray) -> Tensor:
+        """The likeliest tokens (B,) after windows (B, L) that `avoid_repeats` leaves."""
+        tag, least = self.token_space.learner_tag, self.config["avoid_repeats"]
+        return unrepeated(probabilities, tokens.cpu().numpy(), lengths, tag, least)
 
     def utter(
         self,

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
+from gymnasium import spaces
 from torch import Tensor
 
 from agents.decoding.beams import beam_search
 from agents.decoding.generation import Prompts, Utterances, read_prompts, sample_utterances
+from agents.decoding.sampling import Masks, Sampling
 from agents.models.prefixes import left_aligned
 from agents.policies.gpt import GPTActorCritic
-from agents.policies.utterance import Plans, numbers
+from agents.policies.utterance import Plans, first_of, numbers, prompt_of
 from agents.policies.value import ValueGPTPolicy
+from dialgym.errors import whole_number
+from dialgym.rollouts.episodes import seed_policy
+from dialgym.rollouts.policies import training_place
 
 
 class Speaker:
@@ -24,12 +30,33 @@ class Speaker:
     Args:
         model: an agent with a GPT policy.
         max_tokens: of an utterance; None lets it go on to its `<end>` or the window's.
+
+    Raises:
+        ValueError: its observations are more than windows of tokens, or a number is impossible.
     """
 
+    learns_by_sampling = False
+    candidates = 0
+    """Utterances that numbers are drawn for."""
+
     def __init__(self, model: Any, max_tokens: int | None = None) -> None:
-        self.policy: GPTActorCritic = model.policy
+        self.model, self.trained_in = model, training_place(model)
+        self.policy: GPTActorCritic = getattr(model, "policy", model)
+        space = self.observation_space = self.policy.observation_space
+        self.action_space = self.policy.action_space
+        if isinstance(space, spaces.Dict):
+            raise ValueError(
+                f"{type(self).__name__}: expected an agent that sees tokens alone, got one that "
+                f"sees {', '.join(space)}; leave beams and candidates out"
+            )
+        if max_tokens is not None:
+            whole_number("max_tokens", max_tokens, type(self).__name__)
         self.max_tokens = max_tokens
         self.plans = Plans()
+
+    def set_random_seed(self, seed: int) -> None:
+        """Seed the model."""
+        seed_policy(self.model, seed)
 
     def predict(
         self,
@@ -45,15 +72,38 @@ class Speaker:
 
         def choose(rows: Tensor, new: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             prompts = read_prompts(self.policy, rows, self.max_tokens).part(new)
-            said = self.choose(prompts, deterministic)
+            uniform = numbers(prompts, self.candidates) if deterministic else None
+            said = self.choose(prompts, uniform)
             return said.tokens[:, 0].cpu().numpy(), said.lengths[:, 0].cpu().numpy()
 
         with torch.no_grad():
             said = self.plans.next_tokens(left_aligned(tokens), deterministic, choose)
         return (said if vectorised else said[0]), state
 
-    def choose(self, prompts: Prompts, deterministic: bool) -> Utterances:
-        """Utterances (B, n, K), of which the first of each dialogue is said."""
+    def utter(
+        self,
+        prompt: Sequence[int],
+        most: int,
+        sampling: Sampling,
+        generator: torch.Generator,
+        masks: Masks,
+    ) -> list[int]:
+        """The tokens of one utterance after `prompt`, as of `GPTActorCritic.utter`.
+
+        It keeps to the masks of the observation space; `masks` are not asked.
+        """
+        prompts = prompt_of(self.policy, prompt, min(most, self.max_tokens or most))
+        drawing = None if sampling.deterministic else generator
+        return first_of(self.choose(prompts, numbers(prompts, self.candidates, drawing)))
+
+    def choose(self, prompts: Prompts, uniform: Tensor | None) -> Utterances:
+        """Utterances (B, n, K), of which the first of each dialogue is said.
+
+        Args:
+            prompts: B dialogues.
+            uniform: (B, candidates, K) numbers from 0 to below 1 to draw with; None draws them from
+                PyTorch's generator.
+        """
         raise NotImplementedError
 
 
@@ -67,9 +117,9 @@ class BeamSpeaker(Speaker):
 
     def __init__(self, model: Any, width: int = 4, max_tokens: int | None = None) -> None:
         super().__init__(model, max_tokens)
-        self.width = width
+        self.width = whole_number("width", width, "BeamSpeaker")
 
-    def choose(self, prompts: Prompts, deterministic: bool) -> Utterances:
+    def choose(self, prompts: Prompts, uniform: Tensor | None) -> Utterances:
         return beam_search(self.policy, prompts, self.width)
 
 
@@ -108,11 +158,10 @@ class RankedSpeaker(Speaker):
                 f"as ILQL has by default, got {type(model).__name__} with "
                 f"{type(self.policy).__name__}"
             )
-        self.candidates = candidates
+        self.candidates = whole_number("candidates", candidates, "RankedSpeaker")
         self.advantage_weight, self.log_prob_weight = advantage_weight, log_prob_weight
 
-    def choose(self, prompts: Prompts, deterministic: bool) -> Utterances:
-        uniform = numbers(prompts, self.candidates) if deterministic else None
+    def choose(self, prompts: Prompts, uniform: Tensor | None) -> Utterances:
         drawn = sample_utterances(self.policy, prompts, self.candidates, uniform, keep_hidden=True)
         advantages = self.advantage_weight * summed_advantages(self.policy, prompts, drawn)
         order = (advantages + self.log_prob_weight * drawn.log_prob).argsort(1, descending=True)

@@ -21,7 +21,7 @@ from agents.decoding.generation import (
 )
 from agents.decoding.sampling import Masks, Sampling
 from agents.models.prefixes import left_aligned, lengths_of
-from agents.policies.gpt import MASK_TYPES
+from agents.policies.gpt import MASK_TYPES, GPTActorCritic
 from agents.policies.value import Decoding, ValueGPTPolicy
 
 Choose = Callable[[Tensor, np.ndarray], tuple[np.ndarray, np.ndarray]]
@@ -183,17 +183,11 @@ class UtteranceGPTPolicy(ValueGPTPolicy):
 
         They keep to the masks of the observation space; `masks` are not asked.
         """
-        tokens = torch.zeros(1, self.backbone.window, dtype=torch.int64, device=self.device)
-        tokens[0, : len(prompt)] = torch.tensor(list(prompt))
-        prompts = read_prompts(self, tokens, most)
+        prompts = prompt_of(self, prompt, most)
+        drawing = None if sampling.deterministic else generator
         with self._drawn_by(sampling):
-            if sampling.deterministic:
-                uniform = numbers(prompts, self.decoding.candidates)
-            else:
-                shape = (1, self.decoding.candidates, int(prompts.room.max()))
-                uniform = torch.rand(shape, generator=generator, dtype=torch.float64)
-            chosen = self.best_of(prompts, uniform.to(self.device))
-        return chosen.tokens[0, 0, : int(chosen.lengths[0, 0])].tolist()
+            uniform = numbers(prompts, self.decoding.candidates, drawing)
+            return first_of(self.best_of(prompts, uniform))
 
     @contextmanager
     def _drawn_by(self, sampling: Sampling) -> Iterator[None]:
@@ -256,9 +250,30 @@ def _owner(inside: Tensor) -> Tensor:
     return inside.flatten(0, 1).nonzero()[:, 0]
 
 
-def numbers(prompts: Prompts, count: int) -> Tensor:
-    """Numbers (B, count, K) in [0, 1) to draw with, that follow from each dialogue alone."""
+def prompt_of(policy: GPTActorCritic, prompt: Sequence[int], most: int) -> Prompts:
+    """One dialogue, which `prompt` is all of, read by a policy that may say `most` tokens."""
+    tokens = torch.zeros(1, policy.backbone.window, dtype=torch.int64, device=policy.device)
+    tokens[0, : len(prompt)] = torch.tensor(list(prompt))
+    return read_prompts(policy, tokens, most)
+
+
+def first_of(said: Utterances) -> list[int]:
+    """The tokens of the first utterance of the first dialogue."""
+    tokens: list[int] = said.tokens[0, 0, : int(said.lengths[0, 0])].tolist()
+    return tokens
+
+
+def numbers(prompts: Prompts, count: int, generator: torch.Generator | None = None) -> Tensor:
+    """Numbers (B, count, K) in [0, 1) to draw with.
+
+    They are drawn by `generator`, which is on the CPU; without one they follow from each dialogue
+    alone.
+    """
     most = int(prompts.room.max(initial=1))
+    if generator is not None:
+        shape = (len(prompts), count, most)
+        uniform = torch.rand(shape, generator=generator, dtype=torch.float64)
+        return uniform.to(prompts.hidden.device)
     rows = prompts.tokens.cpu().numpy()
     drawn = [
         np.random.default_rng(row[:length]).random((most, count))

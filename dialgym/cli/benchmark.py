@@ -10,6 +10,7 @@ import typer
 
 from dialgym.cli.common import (
     Episodes,
+    Param,
     Ray,
     Seeds,
     Set,
@@ -88,13 +89,15 @@ def benchmark(
     games: Annotated[int, typer.Option(min=0, help="Games to show.")] = 3,
     set_: Set = None,
     trust: Trust = False,
+    param: Param = None,
 ) -> None:
     """Score several policies side by side: tables, plots, sample games, and all episodes.
 
-    Without arguments it scores what `dialgym train` has trained last, where that was trained.
+    Without arguments it scores what `dialgym train` has trained last, where that was trained. A
+    setting by -p is of all saved models, or as NAME.KEY=VALUE of one.
     """
     from dialgym.experiments import benchmark as run
-    from dialgym.experiments.benchmark import deterministic_options, open_policies
+    from dialgym.experiments.benchmark import deterministic_options, open_policies, settings_by_name
 
     newest = newest_run(RUNS) if policies is None else None
     chosen, kwargs = chosen_ids(ids, suite), settings(set_)
@@ -105,7 +108,8 @@ def benchmark(
         console.print(f"trained: {newest}", style="dim")
         named["trained"] = str(newest)
     curves = curve or (readable_curves([newest]) if newest else [])
-    playing, several = open_policies(named, chosen, kwargs, trust), numbers(seeds)
+    given = settings_by_name(named, settings(param, "--param"))
+    playing, several = open_policies(named, chosen, kwargs, trust, given), numbers(seeds)
     rounds = sum(len(deterministic_options(policy)) for policy in playing.values())
     with progress("episodes", rounds * len(chosen) * len(several) * episodes) as report:
         outcome = run(

@@ -6,11 +6,13 @@ from typing import Annotated, Any
 import typer
 
 from dialgym.cli.common import (
+    Param,
     Trust,
     complain,
     console,
     known_command,
     require_agents,
+    settings,
     show_commands,
 )
 from dialgym.simulators.human import speaker_style
@@ -45,6 +47,7 @@ def chat(
     ] = None,
     device: Annotated[str, typer.Option(help="cpu, cuda or auto.")] = "auto",
     trust: Trust = False,
+    param: Param = None,
 ) -> None:
     """Talk to an agent, or to a language model, at the terminal; /help shows what else it does.
 
@@ -53,18 +56,20 @@ def chat(
     the user. Lines may be piped in.
     """
     agents = require_agents()
-    speaker = agents.load_speaker(model, trust, device)
+    own = settings(param, "--param")
+    speaker = agents.load_speaker(model, trust, device, **own)
     if isinstance(speaker, agents.ActAgent):
-        _play_where_trained(model, seed, trust)
+        _play_where_trained(model, seed, trust, own)
         return
-    agent = agents.ChatAgent(
-        speaker.talker,
-        temperature=temperature,
-        top_k=top_k,
-        top_p=top_p,
-        max_tokens=max_tokens,
-        deterministic=deterministic,
-    )
+    sampling = {
+        "temperature": temperature,
+        "top_k": top_k,
+        "top_p": top_p,
+        "max_tokens": max_tokens,
+        "deterministic": deterministic,
+        **speaker.sampling,
+    }
+    agent = agents.ChatAgent(speaker.talker, **sampling)
     from agents.decoding.sampling import generator_of
 
     generator = generator_of(seed)
@@ -77,7 +82,9 @@ def chat(
     console.print("Goodbye.")
 
 
-def _play_where_trained(model: str, seed: int | None, trust: bool) -> None:
+def _play_where_trained(
+    model: str, seed: int | None, trust: bool, policy_kwargs: dict[str, Any]
+) -> None:
     """Let a person play the other party of an agent that chooses acts."""
     from dialgym.cli.play import play_dialogue
     from dialgym.registry import make_task
@@ -89,7 +96,7 @@ def _play_where_trained(model: str, seed: int | None, trust: bool) -> None:
     person = other_party(task, given.pop("learner", "system"))
     given.pop("simulator", None)
     kwargs = {**given, **task.for_people}
-    play_dialogue(entry, person, model, kwargs, seed=seed, trust=trust)
+    play_dialogue(entry, person, model, kwargs, seed=seed, trust=trust, policy_kwargs=policy_kwargs)
 
 
 class Session:

@@ -8,6 +8,7 @@ import typer
 
 from dialgym.cli.common import (
     EnvId,
+    Param,
     Set,
     Trust,
     complete_policies,
@@ -33,10 +34,7 @@ def collect(
     ] = 1000,
     workers: Annotated[int, typer.Option(min=0, help="Processes; 0 for this one.")] = 0,
     seed: Annotated[int, typer.Option(min=0, help="Seed of all dialogues.")] = 0,
-    param: Annotated[
-        list[str] | None,
-        typer.Option("--param", "-p", metavar="KEY=VALUE", help="A setting of the policy."),
-    ] = None,
+    param: Param = None,
     num_envs: Annotated[int, typer.Option(min=1, help="Parallel dialogues, for an agent.")] = 128,
     deterministic: Annotated[
         bool, typer.Option("--deterministic", help="An agent takes the likeliest token.")

@@ -28,6 +28,16 @@ Set = Annotated[
     list[str] | None,
     typer.Option("--set", "-s", metavar="KEY=VALUE", help="A setting of the environment."),
 ]
+Param = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--param",
+        "-p",
+        metavar="KEY=VALUE",
+        help="A setting of the policy: of a trained one how it speaks, beta, beam, candidates, "
+        "temperature, top_p, avoid_repeats ...",
+    ),
+]
 Episodes = Annotated[int, typer.Option("--episodes", "-n", min=1, help="Episodes for each seed.")]
 Seeds = Annotated[str, typer.Option(metavar="N,N,...", help="Seeds of the episodes.")]
 Workers = Annotated[

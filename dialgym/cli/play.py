@@ -8,6 +8,7 @@ import typer
 
 from dialgym.cli.common import (
     EnvId,
+    Param,
     Set,
     Trust,
     complain,
@@ -60,17 +61,20 @@ def play(
     ] = None,
     trust: Trust = False,
     set_: Set = None,
+    param: Param = None,
 ) -> None:
     """Play a dialogue at the terminal, or watch a policy play it.
 
     It begins with the rules; /help shows all of them and what may be said, /hint what an expert
-    would say, /undo takes back what you said last, /quit ends. Lines may be piped in.
+    would say, /undo takes back what you said last, /quit ends. Lines may be piped in. A setting
+    by -p is of --policy, or where you play, of --against.
     """
     entry = entry_of(id)
     suited = make_task(entry, {}).for_people if policy is None else {}
     kwargs = {**suited, **settings(set_)}
     fixed = settings(option, "--option")
-    play_dialogue(entry, as_, against, kwargs, fixed, policy, hints, seed, trust)
+    chosen = settings(param, "--param")
+    play_dialogue(entry, as_, against, kwargs, fixed, policy, hints, seed, trust, chosen)
 
 
 def play_dialogue(
@@ -83,6 +87,7 @@ def play_dialogue(
     hints: bool = False,
     seed: int | None = None,
     trust: bool = False,
+    policy_kwargs: dict[str, Any] | None = None,
 ) -> None:
     """Let a person at the terminal, or a policy, play a dialogue to its end; see `play`.
 
@@ -93,25 +98,29 @@ def play_dialogue(
         kwargs: settings of the environment.
         fixed: options of the reset.
         policy, hints, seed, trust: as of `play`.
+        policy_kwargs: settings of `policy`, or without one, of `against`.
     """
     from dialgym.rollouts.player import Player, make_dialogue, policy_names
-    from dialgym.rollouts.policies import open_policy
+    from dialgym.rollouts.policies import DRAWING, open_policy
 
     kwargs = {**kwargs, "learner": party, "simulator": None}
     dialogue = make_dialogue(entry, kwargs)
     expert = entry.row.expert_name
     opponent: Any = against or _opponent(dialogue, expert)
-    kwargs["simulator"] = {"name": against, "trust": True} if against and trust else opponent
+    own, others = (policy_kwargs or {}, {}) if policy else ({}, policy_kwargs or {})
+    more = {**others, **({"trust": True} if against and trust else {})}
+    kwargs["simulator"] = {"name": opponent, **more} if more else opponent
     number = secrets.randbelow(2**31) if seed is None else seed
     if policy is None:
         table = PlayConsole(dialogue.task, party, entry, expert)
         chosen: Any = table.person(hints)
     else:
         names = policy_names([entry], {**kwargs, "simulator": None})
-        chosen = open_policy(policy, names, dialogue.learner, trust)
+        chosen = open_policy(policy, names, dialogue.learner, trust, own)
     if hasattr(chosen, "predict") and not entry.kind.numeric:
         entry = entry.in_view("token")
-    player = Player(entry, chosen, kwargs, num_envs=1)
+    best, named = DRAWING.isdisjoint(own), own if isinstance(chosen, str) else {}
+    player = Player(entry, chosen, kwargs, policy_kwargs=named, num_envs=1, deterministic=best)
     ended = _play_to_end(player, chosen, (number, 0), fixed)
     if ended is None:
         console.print("\nGoodbye.")

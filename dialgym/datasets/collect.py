@@ -23,7 +23,8 @@ class CollectOptions(TypedDict, total=False):
 
     Attributes:
         env_kwargs: settings as for ``gym.make(id, ...)``, plain values.
-        policy_kwargs: settings of a registered policy (``{"smart": 0.3}``).
+        policy_kwargs: settings of a registered policy (``{"smart": 0.3}``), or of how a saved model
+            speaks (``{"beta": 4.0}``), see `agents.with_decoding`.
         options: of each reset; they fix hidden parts of the dialogue.
         deterministic: a policy with `predict` takes the likeliest action, else samples.
         num_envs: dialogues at once, for such a policy; 128 by default.

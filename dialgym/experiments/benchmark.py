@@ -6,6 +6,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from dialgym.errors import unknown
 from dialgym.experiments.curves import Curve, read_curve
 from dialgym.experiments.evaluate import evaluate
 from dialgym.experiments.result import Result, read_json, results_as_markdown
@@ -17,7 +18,7 @@ from dialgym.io.locks import PATIENCE, locked
 from dialgym.registry import Environment, RegistryEntry, entry_of
 from dialgym.rollouts import IncompatiblePolicyError, Policy, Report
 from dialgym.rollouts.player import policy_names
-from dialgym.rollouts.policies import learns_by_sampling, open_policy
+from dialgym.rollouts.policies import is_saved, open_policy, plays_by_sampling
 
 Problems = dict[str, IncompatiblePolicyError]
 """Reasons why a policy cannot play, by id."""
@@ -110,6 +111,7 @@ def benchmark(
     curves: Sequence[str | PathLike[str]] = (),
     trust: bool = False,
     report: Report = lambda ended: None,
+    policy_kwargs: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Benchmark:
     """Score each policy on each id that it fits.
 
@@ -118,6 +120,8 @@ def benchmark(
         ids, episodes, seeds, env_kwargs, trust, report: see `evaluate`.
         games: number of episodes of the first seed to show, on each id, all with other secrets.
         curves: runs or CSV files whose learning curves to draw.
+        policy_kwargs: by the name of a policy that is a saved model: settings of how it speaks, see
+            `agents.with_decoding`.
 
     Raises:
         ValueError: an argument is impossible, or a policy fits none of the ids.
@@ -133,7 +137,7 @@ def benchmark(
     notes: list[str] = []
     absent: dict[str, list[str]] = {}
 
-    for name, policy in open_policies(policies, ids, kwargs, trust).items():
+    for name, policy in open_policies(policies, ids, kwargs, trust, policy_kwargs).items():
         fitting = [entry for entry in entries if _knows(entry, policy, kwargs)]
         if len(fitting) < len(entries):
             absent[name] = [entry.id for entry in entries if entry not in fitting]
@@ -193,10 +197,34 @@ def open_policies(
     ids: Iterable[Environment],
     kwargs: Mapping[str, Any],
     trust: bool,
+    policy_kwargs: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> dict[str, Any]:
-    """Open the policies of a benchmark; registered names stay names."""
+    """Open the policies of a benchmark; registered names stay names.
+
+    Raises ValueError for `policy_kwargs` of what is no saved model.
+    """
     names, learner = policy_names(map(entry_of, ids), kwargs), kwargs.get("learner", "system")
-    return {name: open_policy(given, names, learner, trust) for name, given in policies.items()}
+    settings, opened = policy_kwargs or {}, {}
+    for name in settings:
+        if name not in policies or policies[name] in names:
+            saved = [each for each, policy in policies.items() if policy not in names]
+            raise unknown("saved model", name, saved, "policy_kwargs of the benchmark")
+    for name, policy in policies.items():
+        opened[name] = open_policy(policy, names, learner, trust, settings.get(name))
+    return opened
+
+
+def settings_by_name(
+    policies: Mapping[str, str], given: Mapping[str, Any]
+) -> dict[str, dict[str, Any]]:
+    """Settings of saved models, of ``{"beta": 4}`` for all and ``{"NAME.beta": 8}`` for one."""
+    saved = [name for name, path in policies.items() if is_saved(path)]
+    by_name: dict[str, dict[str, Any]] = {}
+    for key, value in given.items():
+        one, _, setting = key.rpartition(".")
+        for name in [one] if one else saved:
+            by_name.setdefault(name, {})[setting] = value
+    return by_name
 
 
 def deterministic_options(policy: Any) -> tuple[bool | None, ...]:
@@ -204,7 +232,7 @@ def deterministic_options(policy: Any) -> tuple[bool | None, ...]:
 
     As it learned, and where that is by drawing its actions, with the likeliest as well.
     """
-    return (None, True) if learns_by_sampling(policy) else (None,)
+    return (None, True) if plays_by_sampling(policy) else (None,)
 
 
 def load_results(path: str | PathLike[str]) -> list[Result]:

@@ -11,7 +11,12 @@ from dialgym.experiments.result import DRAWN, GREEDY, Episodes, Result
 from dialgym.registry import Environment, RegistryEntry, entry_of
 from dialgym.rollouts import EpisodeBatch, Player, Policy, Report
 from dialgym.rollouts.player import open_where_trained, policy_names
-from dialgym.rollouts.policies import learns_by_sampling, open_policy, policy_name
+from dialgym.rollouts.policies import (
+    open_policy,
+    plays_by_sampling,
+    policy_name,
+    settings_of,
+)
 from dialgym.simulators import is_oracle
 
 NEUTRAL = {"tokenizer", "action_masks"}
@@ -31,6 +36,9 @@ class EvaluateOptions(TypedDict, total=False):
             run code of whoever made it.
         record: what is said is kept, in `Episodes.dialogues`.
         options: of every reset; they fix hidden parts of the dialogues.
+        policy_kwargs: settings of a registered policy, or of how a saved model speaks, such as
+            ``{"beta": 4.0}``, see `agents.with_decoding`; in `Result.policy_kwargs`. With one of
+            drawing (temperature, top_k, top_p) actions are drawn, unless `deterministic` is given.
     """
 
     name: str | None
@@ -39,6 +47,7 @@ class EvaluateOptions(TypedDict, total=False):
     trust: bool
     record: bool
     options: Mapping[str, Any] | None
+    policy_kwargs: Mapping[str, Any] | None
 
 
 def evaluate(
@@ -80,24 +89,33 @@ def evaluate(
     check_arguments(more, EvaluateOptions.__annotations__, "evaluate")
     kwargs, called = dict(env_kwargs or {}), more.get("name") or policy_name(policy)
     trust, best = more.get("trust", False), more.get("deterministic")
+    settings = dict(more.get("policy_kwargs") or {})
     if ids is None:
-        policy, ids, remembered = open_where_trained(policy, trust)
+        policy, ids, remembered = open_where_trained(policy, trust, settings)
         kwargs = {**remembered, **kwargs}
     several = isinstance(ids, Iterable) and not isinstance(ids, str)
     wanted: Any = ids if several else [ids]
     entries = {entry.id: entry for entry in map(entry_of, wanted)}
     _check(entries, episodes, seeds)
     names = policy_names(entries.values(), kwargs)
-    opened = open_policy(policy, names, kwargs.get("learner", "system"), trust)
+    opened = open_policy(policy, names, kwargs.get("learner", "system"), trust, settings)
+    own = settings if isinstance(opened, str) else {}
     jobs = [(seed, episode) for seed in seeds for episode in range(episodes)]
-    drawing = learns_by_sampling(opened)
+    drawing = plays_by_sampling(opened)
     best = not drawing if best is None else best
     by_id = {}
     stand_ins: dict[str, str] = {}
     oracle = False
     for entry in entries.values():
-        size, record = min(more.get("num_envs", 128), len(jobs)), more.get("record", False)
-        player = Player(entry, opened, kwargs, num_envs=size, deterministic=best, record=record)
+        player = Player(
+            entry,
+            opened,
+            kwargs,
+            policy_kwargs=own,
+            num_envs=min(more.get("num_envs", 128), len(jobs)),
+            deterministic=best,
+            record=more.get("record", False),
+        )
         with closing(player):
             played = list(player.play(jobs, more.get("options"), report))
         stand_in, oracle = player.task.stand_in, oracle or is_oracle(player.policy)
@@ -105,7 +123,8 @@ def evaluate(
             stand_ins[entry.id] = stand_in
         by_id[entry.id] = to_episodes(played, len(seeds), _references(entry, kwargs, stand_in))
     actions = (GREEDY if best else DRAWN) if drawing else ""
-    return Result(called, tuple(seeds), by_id, kwargs, stand_ins, oracle, actions)
+    given = own or settings_of(opened)
+    return Result(called, tuple(seeds), by_id, kwargs, stand_ins, oracle, actions, given)
 
 
 def _references(

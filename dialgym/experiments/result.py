@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 DRAWN, GREEDY = "drawn", "greedy"
 PREFIX = f"{NAMESPACE}/"
 ENTRIES = ("policy", "seeds", "env_kwargs", "stand_ins", "oracle", "actions", "environments")
-"""Of a result as JSON."""
+"""Of a result as JSON; `policy_kwargs` too, which older files do not have."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -125,6 +125,7 @@ class Result:
         oracle: whether the policy knows what its party is not told; tables say so.
         actions: of a policy that draws its actions while it learns: whether they were ``"drawn"``
             here, too, or the likeliest taken, ``"greedy"``; tables say so. Else empty.
+        policy_kwargs: the policy's settings, such as ``{"beta": 4.0}``; tables say so.
     """
 
     policy: str
@@ -134,6 +135,7 @@ class Result:
     stand_ins: Mapping[str, str] = field(default_factory=dict)
     oracle: bool = False
     actions: str = ""
+    policy_kwargs: Mapping[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         parts = "; ".join(f"{self.label(env_id)}: {part!r}" for env_id, part in self.by_id.items())
@@ -145,9 +147,10 @@ class Result:
 
     @property
     def name(self) -> str:
-        """Name in tables: with what the policy knows, or how its actions were chosen."""
-        mark = "oracle" if self.oracle else self.actions
-        return f"{self.policy} ({mark})" if mark else self.policy
+        """Name in tables: with what the policy knows, how its actions were chosen, its settings."""
+        settings = [f"{name}={value}" for name, value in self.policy_kwargs.items()]
+        marks = [*filter(None, ["oracle" if self.oracle else self.actions]), *settings]
+        return f"{self.policy} ({', '.join(marks)})" if marks else self.policy
 
     def label(self, env_id: str) -> str:
         """Name of an environment in tables: its id, and in brackets what stood in for it."""
@@ -207,6 +210,7 @@ class Result:
             "policy": self.policy,
             "seeds": list(self.seeds),
             "env_kwargs": json.loads(json.dumps(dict(self.env_kwargs), default=repr)),
+            "policy_kwargs": json.loads(json.dumps(dict(self.policy_kwargs), default=repr)),
             "stand_ins": dict(self.stand_ins),
             "oracle": self.oracle,
             "actions": self.actions,
@@ -222,6 +226,7 @@ class Result:
             seeds=tuple(values["seeds"]),
             by_id=by_id,
             **{name: values[name] for name in ENTRIES[2:-1]},
+            policy_kwargs=values.get("policy_kwargs", {}),
         )
 
     def to_json(self, path: str | PathLike[str]) -> None:

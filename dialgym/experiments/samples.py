@@ -11,7 +11,7 @@ from gymnasium.utils.seeding import np_random
 
 from dialgym.registry import RegistryEntry
 from dialgym.rollouts import Job, Player, episode_seed, make_dialogue
-from dialgym.rollouts.policies import learns_by_sampling
+from dialgym.rollouts.policies import plays_by_sampling
 from dialgym.views.dialogue import Dialogue
 from dialgym.views.render import render
 from dialgym.views.speakers import other_party
@@ -90,7 +90,7 @@ def play_samples(
     deterministic: bool | None = None,
 ) -> list[SampleDialogue]:
     """Let an opened policy play some of the episodes of `evaluate`."""
-    best = not learns_by_sampling(policy) if deterministic is None else deterministic
+    best = not plays_by_sampling(policy) if deterministic is None else deterministic
     player = Player(entry, policy, kwargs, num_envs=1, deterministic=best)
     samples = []
     for job in jobs:

@@ -1,7 +1,9 @@
 """Objects of any module by their names, ``module:name``, with clear errors."""
 
 import sys
+from collections.abc import Sequence
 from importlib import import_module
+from inspect import signature
 from typing import Any
 
 from dialgym.errors import did_you_mean
@@ -25,6 +27,31 @@ def find_object(path: str, what: str) -> Any:
     """
     allow(path)
     return load(path, what)
+
+
+def part_of(given: Any, what: str, methods: Sequence[str], world: Any) -> Any:
+    """Return a part of a task with some methods: the object itself, or that of a ``module:Class``.
+
+    Args:
+        given: the object, or the name of a class that is made of `world` or of nothing.
+        what: the part's name, for errors.
+        methods: its methods with their arguments, such as ``update(belief, acts)``.
+        world: the world or ontology of the task.
+
+    Raises:
+        ValueError: it lacks one of the methods, or see `load`.
+    """
+    made = given
+    if isinstance(given, str):
+        make = find_object(given, what)
+        made = make(world) if signature(make).parameters else make()
+    missing = [m for m in methods if not callable(getattr(made, m.partition("(")[0], None))]
+    if not missing:
+        return made
+    raise ValueError(
+        f"{what}: expected an object with {' and '.join(methods)}, or the module:Class of one; got "
+        f"{given!r}, which has no {missing[0]}."
+    )
 
 
 def load(path: str, what: str = "object") -> Any:

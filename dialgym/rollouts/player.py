@@ -18,6 +18,7 @@ from dialgym.rollouts.policies import (
     Policy,
     find_checkpoint,
     named_policies,
+    no_settings,
     open_policy,
     policy_name,
     training_place,
@@ -51,14 +52,15 @@ def policy_names(entries: Iterable[RegistryEntry], kwargs: Mapping[str, Any]) ->
 
 
 def open_where_trained(
-    policy: Policy, trust: bool = False
+    policy: Policy, trust: bool = False, settings: Mapping[str, Any] | None = None
 ) -> tuple[Any, RegistryEntry, dict[str, Any]]:
     """A trained policy, the environment that it was trained in, and the settings of that.
 
     Raises:
         ValueError: the policy does not tell: it is a scripted one, or of an older file; or the
             file names code that nobody has said (see `dialgym.trust`).
-        ValueError, FileNotFoundError, ImportError: as in `open_policy`, which says what `trust` is.
+        ValueError, FileNotFoundError, ImportError: as in `open_policy`, which says what `trust` and
+            `settings` are.
     """
     named = isinstance(policy, str) and not {"/", "\\", "."} & set(policy)
     if isinstance(policy, str) and named and find_checkpoint(policy) is None:
@@ -67,7 +69,7 @@ def open_where_trained(
             f"and there is no run or checkpoint of that name. Name one, as in "
             f"`dialgym evaluate {policy} Wordle-20-v0`."
         )
-    opened = open_policy(policy, trust=trust)
+    opened = open_policy(policy, trust=trust, settings=settings)
     home = training_place(opened)
     if home is None:
         raise ValueError(
@@ -99,7 +101,8 @@ class Player:
             ``act(task, state, rng)``, or with Stable-Baselines3's ``predict``, a path to a
             checkpoint; or a generator of the task, by name or object.
         env_kwargs: as for ``gym.make(id, ...)``.
-        policy_kwargs: settings of a registered policy.
+        policy_kwargs: settings of a registered policy, or of how a saved model speaks, see
+            `agents.with_decoding`.
         num_envs: dialogues at once, for a policy with `predict`.
         deterministic: such a policy takes the likeliest action, else samples.
         record: what is said is kept, and on an act view what is chosen; see `EpisodeBatch`. There a
@@ -226,17 +229,14 @@ class Player:
             **named_policies(self.task, self.learner, self.entry.view, acts_first=self.record),
             **self.task.generators,
         }
-        opened: Any = policy
-        if not isinstance(policy, GENERATORS):
-            opened = open_policy(policy, named, self.learner, trust)
+        if isinstance(policy, GENERATORS):
+            if settings:
+                raise no_settings(policy, settings)
+            return policy
+        opened = open_policy(policy, named, self.learner, trust, settings)
         if isinstance(opened, str):
             what = f"the policy {opened!r}"
             return with_settings(resolve(named[opened], what), what, settings)
-        if settings:
-            raise ValueError(
-                f"policy_kwargs are for registered names; got {settings!r} with {self.name!r}. "
-                "Give the policy its settings yourself."
-            )
         return opened
 
     def _as_played(self, policy: Any) -> Any:

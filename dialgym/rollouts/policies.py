@@ -61,6 +61,7 @@ class AllowedOnly:
         self.observation_space, self.action_space = model.observation_space, model.action_space
         self.trained_in, self.learns_by_sampling = training_place(model), learns_by_sampling(model)
         self.observation_adapter = observation_adapter(model)
+        self.decoded_by = settings_of(model)
         self._rng = np.random.default_rng(0)
 
     def set_random_seed(self, seed: int) -> None:
@@ -144,7 +145,11 @@ def named_policies(
 
 
 def open_policy(
-    policy: Policy, named: Collection[str] = (), learner: str = "system", trust: bool = False
+    policy: Policy,
+    named: Collection[str] = (),
+    learner: str = "system",
+    trust: bool = False,
+    settings: Mapping[str, Any] | None = None,
 ) -> Any:
     """Open a policy: a checkpoint is loaded, ``module:object`` imported; a name stays a name.
 
@@ -154,18 +159,24 @@ def open_policy(
         learner: the party.
         trust: a checkpoint may be a pickle, and a module is imported: both can run code of whoever
             made them.
+        settings: of how a saved model speaks, see `agents.with_decoding`; those of a name are for
+            who makes it.
 
     Raises:
         ValueError: it is nothing that could play; the message says what could. Or it would run
-            code, and is not trusted.
+            code, and is not trusted. Or it has no such settings.
         FileNotFoundError: there is no such checkpoint.
         ImportError: a checkpoint is given and what reads it cannot be imported.
     """
     if isinstance(policy, (str, PathLike)):
         if policy in named:
             return policy
-        imported = isinstance(policy, str) and is_code(policy) and not Path(policy).exists()
-        policy = _import(str(policy), trust) if imported else _load(policy, named, learner, trust)
+        if isinstance(policy, str) and is_code(policy) and not Path(policy).exists():
+            policy = _import(policy, trust)
+        else:
+            policy = _decoded(_load(policy, named, learner, trust), settings or {})
+    if settings and settings_of(policy) != settings:
+        raise no_settings(policy, settings)
     if getattr(policy, "replace_forbidden", None):
         return AllowedOnly(policy)
     if isinstance(policy, (Speaker, ActPolicy, Predictor)):
@@ -175,6 +186,43 @@ def open_policy(
         "reply(task, state, rng) -> str, act(task, state, rng), or predict(observation, state, "
         f"episode_start, deterministic); got {policy!r}."
     )
+
+
+DECODED = "agents:with_decoding"
+"""Function that changes how a saved model speaks."""
+DRAWING = {"temperature", "top_k", "top_p"}
+"""Settings of decoding that say how actions are drawn."""
+
+
+def _decoded(policy: Any, settings: Mapping[str, Any]) -> Any:
+    """A model that was just loaded, with other settings of how it speaks."""
+    if not settings:
+        return policy
+    spoken = find_object(DECODED, "policy")(policy, **settings)
+    spoken.decoded_by = dict(settings)
+    return spoken
+
+
+def no_settings(policy: Any, settings: Mapping[str, Any]) -> ValueError:
+    """The error for settings that are given with an object."""
+    return ValueError(
+        f"policy_kwargs are for registered names and saved models; got {dict(settings)!r} with "
+        f"{policy_name(policy)!r}. Give the policy its settings yourself."
+    )
+
+
+def settings_of(policy: Any) -> Mapping[str, Any]:
+    """Settings of decoding that a saved model was opened with."""
+    settings: Mapping[str, Any] = getattr(policy, "decoded_by", {})
+    return settings
+
+
+def plays_by_sampling(policy: Any) -> bool:
+    """Tell if a policy draws its actions where nothing else is said.
+
+    One does that learned so, or was opened with settings of drawing.
+    """
+    return learns_by_sampling(policy) or not DRAWING.isdisjoint(settings_of(policy))
 
 
 def _import(path: str, trust: bool) -> Any:
@@ -209,6 +257,11 @@ def find_checkpoint(path: str | PathLike[str]) -> Path | None:
         if file.is_file():
             return file
     return None
+
+
+def is_saved(path: str | PathLike[str]) -> bool:
+    """Tell if there is a saved model or a language model at a path, or of a name on the hub."""
+    return bool(find_checkpoint(path) or find_language_model(path))
 
 
 def _load(path: str | PathLike[str], named: Collection[str], learner: str, trust: bool) -> Any:

@@ -4,8 +4,8 @@ import numpy as np
 
 from dialgym.language.acts import SlotValue, parse_act, print_act
 from dialgym.tasks.slot_filling.domain.goals import SlotFillingGoal
+from dialgym.tasks.slot_filling.own_settings import tracker_of
 from dialgym.tasks.slot_filling.summary import Summariser
-from dialgym.tasks.slot_filling.tracker import FocusTracker
 from dialgym.tasks.slot_filling.understanding import METHODS
 from dialgym.tasks.slot_filling.user.state import STANDARD, SlotUserBehaviour
 from dialgym.tasks.slot_filling.user.user import SlotFillingUser
@@ -83,10 +83,10 @@ def check_answers(given, agenda, answers, after):
 class Ear:
     """A belief that is told acts."""
 
-    def __init__(self, database=DATABASE, fidelity="correct"):
-        self.tracker = FocusTracker(database.ontology, fidelity)
+    def __init__(self, database=DATABASE, fidelity="correct", tracker="focus"):
+        self.tracker, limits = tracker_of(tracker, database.ontology, fidelity)
         self.belief = self.tracker.begin()
-        self.summariser = Summariser(self.tracker.layout, database, fidelity == "pydial")
+        self.summariser = Summariser(self.tracker.layout, database, fidelity == "pydial", limits)
 
     def hear(self, system, *heard):
         """`heard` are texts, or pairs of a text and a probability; null() gets the rest."""

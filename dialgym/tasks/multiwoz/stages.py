@@ -7,10 +7,9 @@ world (`World`) or of nothing.
 """
 
 from collections.abc import Mapping
-from inspect import signature
 from typing import Any
 
-from dialgym.io.objects import find_object
+from dialgym.io.objects import part_of
 from dialgym.tasks.multiwoz.data import World
 
 STAGES: Mapping[str, tuple[str, ...]] = {
@@ -27,16 +26,4 @@ def find_stage(stage: str, given: Any, world: World) -> Any:
     Raises:
         ValueError: what is given, or what it names, has not the stage's methods.
     """
-    if given is None:
-        return None
-    made = given
-    if isinstance(given, str):
-        make = find_object(given, stage)
-        made = make(world) if signature(make).parameters else make()
-    missing = [m for m in STAGES[stage] if not callable(getattr(made, m.partition("(")[0], None))]
-    if not missing:
-        return made
-    raise ValueError(
-        f"{stage} of MultiWOZ: expected an object with {' and '.join(STAGES[stage])}, or the "
-        f"module:Class of one; got {given!r}, which has no {missing[0]}."
-    )
+    return given if given is None else part_of(given, f"{stage} of MultiWOZ", STAGES[stage], world)

@@ -10,10 +10,10 @@ from dialgym.language.acts import Act, Hypotheses
 from dialgym.tasks.base import SYSTEM, Outcome
 from dialgym.tasks.batch import BatchOutcome
 from dialgym.tasks.slot_filling.domain.ontology import NAME, NONE
-from dialgym.tasks.slot_filling.summary import REQUESTED, Summariser
+from dialgym.tasks.slot_filling.summary import Summariser
 from dialgym.tasks.slot_filling.summary_acts import SummaryActs
 from dialgym.tasks.slot_filling.task import SlotFilling
-from dialgym.tasks.slot_filling.tracker import Evidence, FocusTracker, Layout
+from dialgym.tasks.slot_filling.tracker import BeliefTracker, Evidence, FocusTracker, Layout
 from dialgym.tasks.slot_filling.types import (
     Accepted,
     SlotFillingBelief,
@@ -25,6 +25,17 @@ from dialgym.tasks.slot_filling.understanding import BY_METHOD
 from dialgym.tasks.state_batch import Generators, StateBatch
 
 Beliefs = Sequence[SlotFillingBelief]
+
+
+def _track(
+    tracker: BeliefTracker, beliefs: Beliefs, systems: Sequence[Act], heard: Sequence[Hypotheses]
+) -> None:
+    """Update each belief; changes `beliefs`."""
+    if type(tracker) is FocusTracker:
+        update_many(tracker, beliefs, systems, heard)
+        return
+    for each in zip(beliefs, systems, heard):
+        tracker.update(*each)
 
 
 def update_many(
@@ -129,7 +140,7 @@ def _filled(
 def summarise_many(summariser: Summariser, beliefs: Beliefs) -> list[Summary]:
     """`Summariser.summarise` of each belief."""
     top = _top(summariser.layout, np.array([belief.goals for belief in beliefs]))
-    requested = np.array([belief.requested for belief in beliefs]) > REQUESTED
+    requested = np.array([belief.requested for belief in beliefs]) > summariser.limits.requested
     requestable = summariser.ontology.requestable
     rows = zip(
         _bests(summariser, top),
@@ -208,7 +219,7 @@ class SlotFillingBatch(StateBatch):
 
     def __init__(self, task: SlotFilling, size: int) -> None:
         super().__init__(task, size, SYSTEM)
-        self._beliefs = np.zeros((size, task.tracker.layout.vector_size), np.float32)
+        self._beliefs = np.zeros((size, task.summariser.layout.vector_size), np.float32)
         self._stale = np.ones(size, bool)
 
     def begin(self, rows: np.ndarray, drawn: list[Any], rngs: Generators) -> BatchOutcome:
@@ -235,7 +246,7 @@ class SlotFillingBatch(StateBatch):
         told = [task.user_says(state, state.planned[0], rngs[row]) for row, state in pairs]
         beliefs = [state.belief for state in states]
         acts, heard = [act for act, _ in told], [heard for _, heard in told]
-        update_many(task.tracker, beliefs, [s.system_act for s in states], heard)
+        _track(task.tracker, beliefs, [s.system_act for s in states], heard)
         for state, summary in zip(states, summarise_many(task.summariser, beliefs)):
             state.summary = summary
         ends = map(task.conclude, states, acts)

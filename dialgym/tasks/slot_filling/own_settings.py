@@ -1,4 +1,4 @@
-"""Your own users, goals, rewards and masks, as mappings or as YAML files that hold them."""
+"""Your own users, goals, rewards, masks and tracker, as mappings or YAML files that hold them."""
 
 from collections.abc import Mapping
 from dataclasses import fields
@@ -6,10 +6,14 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dialgym.errors import finite_number, one_of, unknown, whole_number
+from dialgym.errors import finite_number, one_of, share, unknown, whole_number
 from dialgym.io.files import read_yaml
+from dialgym.io.objects import part_of
+from dialgym.tasks.slot_filling.domain.ontology import Ontology
 from dialgym.tasks.slot_filling.rewards import Rewards
 from dialgym.tasks.slot_filling.settings import Masks
+from dialgym.tasks.slot_filling.summary import Thresholds
+from dialgym.tasks.slot_filling.tracker import TRACKERS, BeliefTracker
 from dialgym.tasks.slot_filling.user import USERS, SlotUserBehaviour
 
 WHERE = "SlotFilling"
@@ -103,6 +107,26 @@ def masks_of(masks: Given | bool, default: bool) -> Masks:
     for name, value in given.items():
         one_of(name, value, (True, False), f"masks of {WHERE}")
     return Masks(**{name: bool(given.get(name, default)) for name in Masks._fields})
+
+
+def tracker_of(tracker: Any, ontology: Ontology, fidelity: str) -> tuple[BeliefTracker, Thresholds]:
+    """A tracker and its thresholds: a name of `TRACKERS`, your own, or a mapping with `tracker`.
+
+    No YAML file: it could name a class to import, which files may only where a caller has.
+
+    Raises:
+        ValueError: another name or threshold, or an object that is no `BeliefTracker`.
+    """
+    given = dict(tracker) if isinstance(tracker, Mapping) else {"tracker": tracker}
+    chosen = given.pop("tracker", "focus")
+    _check_keys("tracker", given, Thresholds._fields)
+    limits = Thresholds(**{name: share(f"{name} of tracker", p) for name, p in given.items()})
+    if chosen in TRACKERS:
+        return TRACKERS[chosen](ontology, fidelity), limits
+    if isinstance(chosen, str) and ":" not in chosen:
+        raise unknown("tracker", chosen, (*TRACKERS, "module:Class"), WHERE)
+    methods = ("begin()", "update(belief, system, heard)")
+    return part_of(chosen, f"tracker of {WHERE}", methods, ontology), limits
 
 
 def mapping(name: str, given: Given, example: str) -> Mapping[str, Any]:

@@ -41,7 +41,7 @@ SETTINGS: Mapping[int, Setting] = MappingProxyType(
 
 
 class Masks(NamedTuple):
-    """Which groups of summary acts rules restrict; ``request_S`` never is.
+    """Groups of summary acts that rules restrict; ``request_S`` is never one.
 
     Attributes:
         inform: ``inform``, ``inform_byname`` and ``inform_alternatives``.
@@ -56,18 +56,20 @@ class Masks(NamedTuple):
 
 @dataclass(frozen=True)
 class SystemSettings:
-    """Settings of the system's summary acts.
+    """Settings of the system's side.
 
     Attributes:
         masks: as of `SlotFilling`; None as of the benchmark's setting.
         inform_accepted: accepted slots from which on ``inform`` is allowed, and the handcrafted
             policy offers a row, although there is more to ask.
         inform_slots: most slots that one act tells of.
+        tracker: see `own_settings.tracker_of`.
     """
 
     masks: Any = None
     inform_accepted: int = 4
     inform_slots: int = 5
+    tracker: Any = "focus"
 
 
 class SystemOptions(TypedDict, total=False):
@@ -76,6 +78,7 @@ class SystemOptions(TypedDict, total=False):
     masks: Any
     inform_accepted: int
     inform_slots: int
+    tracker: Any
 
 
 def setting(env: int) -> Setting:

@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,12 +13,25 @@ from dialgym.tasks.slot_filling.tracker import INFORM_COUNTS, Layout
 from dialgym.tasks.slot_filling.types import Accepted, SlotFillingBelief, Summary, TopValues
 from dialgym.tasks.slot_filling.understanding import BY_METHOD, DISCOURSE, METHODS
 
-REQUESTED = 0.5
-"""A slot is taken to be asked for above this."""
 REMEMBERED = 10_000
 """Sets of rows, and of constraints, of which is remembered what follows from them."""
-SURE = 0.5
-"""Least probability of a method or discourse act that is believed."""
+
+
+class Thresholds(NamedTuple):
+    """Probabilities above which a belief counts.
+
+    Attributes:
+        requested: of a slot that the user asks for.
+        accepted: of a slot's value; None for that of chance, 1 / (n - 0.1) of n values.
+        sure: of what else the user does, and of a goodbye or another beginning.
+    """
+
+    requested: float = 0.5
+    accepted: float | None = None
+    sure: float = 0.5
+
+
+DEFAULT = Thresholds()
 
 
 class Summariser:
@@ -28,15 +41,23 @@ class Summariser:
         layout: where a belief has what.
         database: the domain's rows.
         faulty: as the original, in which no method at all is never the most believed.
+        limits: probabilities above which a belief counts.
     """
 
-    def __init__(self, layout: Layout, database: EntityDatabase, faulty: bool) -> None:
-        self.layout, self.database, self.faulty = layout, database, faulty
+    def __init__(
+        self,
+        layout: Layout,
+        database: EntityDatabase,
+        faulty: bool,
+        limits: Thresholds = DEFAULT,
+    ) -> None:
+        self.layout, self.database, self.faulty, self.limits = layout, database, faulty, limits
         self._known: dict[tuple[Hashable, tuple[str, ...]], bool] = {}
         self._counted: dict[tuple[tuple[str, str], ...], list[bool]] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Summariser, (self.layout, self.database, self.faulty)  # without what it remembers
+        made_of = self.layout, self.database, self.faulty, self.limits
+        return Summariser, made_of  # without what it remembers
 
     @cached_property
     def ontology(self) -> Ontology:
@@ -51,7 +72,10 @@ class Summariser:
     def thresholds(self) -> list[tuple[str, int, float]]:
         """Of each its number, and what a value must be believed at least."""
         sizes = {slot: len(values) for slot, values in self.ontology.informable.items()}
-        return [(s, self.layout.number[s], 1 / (sizes[s] - 0.1)) for s in self.asked]
+        least = self.limits.accepted
+        chance = {slot: 1 / (sizes[slot] - 0.1) for slot in self.asked}
+        found = chance if least is None else dict.fromkeys(self.asked, least)
+        return [(slot, self.layout.number[slot], found[slot]) for slot in self.asked]
 
     @cached_property
     def _slot_of(self) -> list[int]:
@@ -80,7 +104,12 @@ class Summariser:
             best[name].p if known else none[name],
             self.method(belief.methods.tolist()),
             self.discourse(belief.discourse.tolist()),
-            tuple([self.ontology.requestable[i] for i in _above(belief.requested, REQUESTED)]),
+            tuple(
+                [
+                    self.ontology.requestable[i]
+                    for i in _above(belief.requested, self.limits.requested)
+                ]
+            ),
         )
 
     def _best(self, goals: np.ndarray) -> tuple[list[TopValues], list[float]]:
@@ -104,7 +133,7 @@ class Summariser:
     def discourse(self, p: Sequence[float]) -> str:
         """Discourse acts of the user, by the belief in each of `DISCOURSE`."""
         top = max(range(len(p)), key=p.__getitem__)
-        return DISCOURSE[top] if p[top] > SURE else NONE
+        return DISCOURSE[top] if p[top] > self.limits.sure else NONE
 
     def method(self, p: list[float]) -> str:
         """Search method of the user, by the belief in each of `METHODS`."""
@@ -114,7 +143,7 @@ class Summariser:
         top = max(range(len(p)), key=p.__getitem__)
         name = METHODS[top]
         if name in ("byalternatives", "byname") or (
-            name in ("finished", "restart") and p[top] > SURE
+            name in ("finished", "restart") and p[top] > self.limits.sure
         ):
             return name
         return "byconstraints"

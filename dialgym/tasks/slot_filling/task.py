@@ -10,18 +10,13 @@ import numpy as np
 from dialgym.errors import keywords_of, one_of, whole_number
 from dialgym.io.tables import fingerprint
 from dialgym.language import AnyText, Constraint, Utterance, WordTrie
-from dialgym.language.acts import NULL, Act, Hypotheses, SlotValue
+from dialgym.language.acts import NULL, Act, Hypotheses
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome, Task
 from dialgym.tasks.corpora import BUILT_IN
 from dialgym.tasks.findings import Findings
 from dialgym.tasks.slot_filling.domain.domain import domain_files, load_domain
-from dialgym.tasks.slot_filling.domain.goals import GoalGenerator, SlotFillingGoal
-from dialgym.tasks.slot_filling.error_channel import (
-    FIDELITIES,
-    STATISTICS,
-    ListChannel,
-    SingleChannel,
-)
+from dialgym.tasks.slot_filling.domain.goals import GoalGenerator, goal_acts
+from dialgym.tasks.slot_filling.error_channel import FIDELITIES, channel_of
 from dialgym.tasks.slot_filling.findings import findings_of, note_misheard
 from dialgym.tasks.slot_filling.languages import HYPOTHESES, LANGUAGES, USER_ACTS, read_notation
 from dialgym.tasks.slot_filling.languages.notation import MOST_VALUES
@@ -31,6 +26,7 @@ from dialgym.tasks.slot_filling.own_settings import (
     goals_of,
     masks_of,
     rewards_of,
+    tracker_of,
     yaml_files,
 )
 from dialgym.tasks.slot_filling.rewards import outcome, succeeded
@@ -43,7 +39,7 @@ from dialgym.tasks.slot_filling.settings import (
 )
 from dialgym.tasks.slot_filling.summary import Summariser
 from dialgym.tasks.slot_filling.summary_acts import SummaryActs
-from dialgym.tasks.slot_filling.tracker import FocusTracker
+from dialgym.tasks.slot_filling.tracker import Layout
 from dialgym.tasks.slot_filling.types import SlotFillingBelief, SlotFillingState, Summary
 from dialgym.tasks.slot_filling.user import SlotFillingUser, listen
 
@@ -107,6 +103,9 @@ class SlotFilling(Task):
         inform_accepted: accepted slots from which on ``inform`` is allowed, and the handcrafted
             policy offers a row, although there is more to ask.
         inform_slots: most slots that one act of the system tells of, 1 to 11.
+        tracker: ``"focus"``; ``"baseline"``, the likeliest value so far; your own `BeliefTracker`
+            or its ``module:Class``, made of the ontology; or a mapping with one of them and
+            `Thresholds`, ``{"tracker": "focus", "requested": 0.3, "accepted": 0.6, "sure": 0.5}``.
 
     Options of reset: ``constraints``, a mapping of slots to values or ``dontcare``; ``requests``,
     a sequence of slots; ``patience``, how often the user puts up with the same act.
@@ -190,9 +189,9 @@ class SlotFilling(Task):
         ontology, database = self.domain.ontology, self.domain.database
         self.error_rate = chosen.error_rate if error_rate is None else error_rate
         self.noise = chosen.noise if noise is None else noise
-        self.channel = self._channel()
-        self.tracker = FocusTracker(ontology, fidelity)
-        self.summariser = Summariser(self.tracker.layout, database, fidelity == "pydial")
+        self.channel = channel_of(self.noise, ontology, self.error_rate, fidelity)
+        self.tracker, limits = tracker_of(own.tracker, ontology, fidelity)
+        self.summariser = Summariser(Layout(ontology), database, fidelity == "pydial", limits)
         self.masks = masks_of(own.masks, chosen.masks)
         self.summary_acts = SummaryActs(self.summariser, self.masks, own)
         self.user = chosen.user if user is None else user
@@ -209,13 +208,6 @@ class SlotFilling(Task):
         """The state of the files of the domain, and of its settings."""
         files = {*domain_files(settings.get("domain", DOMAIN)), *yaml_files(*settings.values())}
         return tuple(fingerprint(file) for file in sorted(files) if file.is_file())
-
-    def _channel(self) -> SingleChannel | ListChannel:
-        ontology = self.domain.ontology
-        one_of("noise", self.noise, (*STATISTICS, "single"), self.name)
-        if self.noise == "single":
-            return SingleChannel(ontology, self.error_rate)
-        return ListChannel(ontology, self.error_rate, STATISTICS[self.noise], self.fidelity)
 
     def _facts(self) -> Facts:
         bounds, components = self.rewards.bounds(self.turns), self.rewards.components
@@ -242,7 +234,7 @@ class SlotFilling(Task):
         belief, summary = self._unknown
         state = SlotFillingState(
             user, ("", user), belief.copy(), summary, GREETING,
-            goal=(Utterance(USER, self.language.note(*_goal_acts(goal)), private=True),),
+            goal=(Utterance(USER, self.language.note(*goal_acts(goal)), private=True),),
         )  # fmt: skip
         self._plan_answer(state, rng)
         self._record(state, SYSTEM, self.language.say(GREETING, SYSTEM, rng))
@@ -413,10 +405,3 @@ class SlotFilling(Task):
 
 
 _QUIET = outcome({})
-
-
-def _goal_acts(goal: SlotFillingGoal) -> tuple[Act, Act]:
-    """Constraints and requests of the user."""
-    wants = Act("inform", tuple([SlotValue(*pair) for pair in goal.constraints.items()]))
-    asks = Act("request", tuple([SlotValue(slot) for slot in goal.requests]))
-    return wants, asks

@@ -1,12 +1,14 @@
-"""The focus belief tracker: this turn's evidence, and the old belief as far as that leaves room.
+"""Belief trackers: focus, and the baseline that keeps the likeliest value so far.
 
-For each slot, with m(v) the probability that v was said now: b(v) <- (1 - sum m) b(v) + m(v).
-Beliefs about the method go the same way. (Henderson et al. 2014, baseline of DSTC2.)
+Focus takes this turn's evidence, and the old belief as far as that leaves room. For each slot, with
+m(v) the probability that v was said now: b(v) <- (1 - sum m) b(v) + m(v). Beliefs about the method
+go the same way. (Henderson et al. 2014, baselines of DSTC2.)
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
@@ -136,6 +138,21 @@ class Evidence:
                 self.goals[entry] = self.goals.get(entry, 0.0) + p
 
 
+class BeliefTracker(Protocol):
+    """A tracker, by its methods; your own may be any object that has them."""
+
+    def begin(self) -> SlotFillingBelief:
+        """The belief before anything is said; `Layout` has the places in its arrays."""
+        ...
+
+    def update(self, belief: SlotFillingBelief, system: Act, heard: Hypotheses) -> None:
+        """Take in the system's act and what the user may have answered.
+
+        Changes `belief` by new arrays; those that it has are never written into.
+        """
+        ...
+
+
 class FocusTracker:
     """Updates beliefs.
 
@@ -200,8 +217,12 @@ class FocusTracker:
             if answers and item.slot in self.layout.request:
                 left[self.layout.request[item.slot]] = 0.0
         for slot, p in now.items():
-            left[slot] = min(left[slot] + p, 1.0)
+            left[slot] = self._asked(left[slot], p)
         return left
+
+    def _asked(self, before: float, now: float) -> float:
+        """The belief that a slot is asked for, which it was before, and is now."""
+        return min(before + now, 1.0)
 
     def _shifted(self, before: np.ndarray, evidence: Evidence) -> np.ndarray:
         layout = self.layout
@@ -224,3 +245,40 @@ class FocusTracker:
         methods[none] = 0.0
         methods[none] = max(1.0 - methods.sum(), 0.0)
         return methods
+
+
+class BaselineTracker(FocusTracker):
+    """Of each slot the value that was heard with the highest probability so far, and no other.
+
+    A request is believed as much as when it was heard last; an act that shows no method keeps the
+    one before.
+    """
+
+    def _asked(self, before: float, now: float) -> float:
+        return min(now, 1.0)
+
+    def _shifted(self, before: np.ndarray, evidence: Evidence) -> np.ndarray:
+        goals, layout = before.copy(), self.layout
+        for entry, p in evidence.goals.items():
+            slot = layout.slot_of[entry]
+            start, none = layout.starts[slot], layout.nones[slot]
+            if p >= 1.0 - goals[none]:
+                goals[start : start + layout.sizes[slot]] = 0.0
+                goals[entry] = min(p, 1.0)
+                goals[none] = 1.0 - goals[entry]
+        return goals
+
+    def _methods(self, before: np.ndarray, now: np.ndarray) -> np.ndarray:
+        none, kept = BY_METHOD[NONE], now.copy()
+        kept[before.argmax()] += kept[none] if before.argmax() != none else 0.0
+        kept[none] = 0.0
+        kept /= max(kept.sum(), 1.0)
+        kept[none] = 1.0 - kept.sum()
+        return kept
+
+
+TRACKERS: Mapping[str, Callable[[Ontology, str], BeliefTracker]] = {
+    "focus": FocusTracker,
+    "baseline": BaselineTracker,
+}
+"""By name; each is made of an ontology and the fidelity."""

@@ -5,26 +5,21 @@ a state of the expert's game, but began a new game instead, since the state was 
 it does go on.
 """
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from dialgym.io.cache import PerTask
-from dialgym.io.tables import read_rows
-from dialgym.tasks.generators import Branch, ScriptedDialogue, Tree
-from dialgym.tasks.wordle.patterns import LENGTH, PATTERNS, SOLVED
+from dialgym.tasks.base import SYSTEM, USER
+from dialgym.tasks.generators import Branch, Log, ScriptedDialogue, Tree
+from dialgym.tasks.wordle.game_pickle import read_game_pickle
+from dialgym.tasks.wordle.patterns import PATTERNS
 from dialgym.tasks.wordle.policies import Expert, Repeat, WordMixture, Wrong
+from dialgym.tasks.wordle.posts import TURNS, Post, read_posts
 from dialgym.tasks.wordle.task import Wordle
 from dialgym.tasks.wordle.words import Words
-
-COLOURS = {"⬛": 0, "⬜": 0, "🟨": 1, "🟦": 1, "🟩": 2, "🟧": 2}
-"""Squares and their digits; blue and orange are those of the high-contrast mode."""
-_ROW = re.compile(f"[{''.join(COLOURS)}]{{{LENGTH}}}")
-_SCORE = re.compile(r"Wordle\s+[\d,.]+\s+([1-6X])/6")
-TURNS = 6
 
 
 def branching(games: int = 1, start_words: Words | None = None) -> Tree:
@@ -78,14 +73,26 @@ class HumanGames:
     Args:
         tweets: a file with a post in each row (CSV, JSONL ...), such as ``Wordle 210 4/6`` and four
             lines of five squares. A post whose squares do not agree with its score is passed over.
+            Or ILQL's JSON of such games, whose ``games`` are pairs of a word and rows of colours.
         column: the column of the posts.
+        true_word: whether the secret is the word of the day: the one in the JSON; of posts that of
+            the numbers 210 to 249, from which ILQL's are. Or the words by number, a mapping.
+        games: numbers of the games that are taken, from 0 in the order of the file; None for all.
 
     Raises:
-        ValueError: the file cannot be read, or holds no posts.
+        ValueError: the file cannot be read, or holds no such games.
     """
 
-    def __init__(self, tweets: str | PathLike[str], column: str = "tweet_text") -> None:
-        self.games = read_tweets(tweets, column)
+    def __init__(
+        self,
+        tweets: str | PathLike[str],
+        column: str = "tweet_text",
+        true_word: bool | Mapping[Any, str] = False,
+        games: Sequence[int] | None = None,
+    ) -> None:
+        words = true_word if isinstance(true_word, Mapping) else None
+        self.posts = read_posts(tweets, column, words, games)
+        self.true_word = bool(true_word)
         self._fitting = PerTask()
 
     def script(self, task: Wordle, rng: np.random.Generator) -> ScriptedDialogue:
@@ -95,81 +102,85 @@ class HumanGames:
             ValueError: the game's secret changes, or its words fit no post.
         """
         possible, usable = self._fit(task)
-        game = self.games[int(rng.choice(usable))]
-        secret = int(rng.choice(np.flatnonzero(possible[list(game)].all(0))))
-        words = [np.flatnonzero(task.table[:, secret] == pattern) for pattern in game]
+        post = self.posts[int(rng.choice(usable))]
+        secret = int(rng.choice(np.flatnonzero(self._secrets(task, possible, post))))
+        words = [np.flatnonzero(task.table[:, secret] == pattern) for pattern in post.patterns]
         texts = [task.guesses[int(rng.choice(fits))] for fits in words]
         return ScriptedDialogue({"word": task.answers[secret]}, texts)
 
     def _fit(self, task: Wordle) -> tuple[np.ndarray, np.ndarray]:
-        """Which pattern some word gives for which answer (243, A), and which games fit (n,)."""
+        """Which pattern some word gives for which answer (243, A), and which posts fit (n,)."""
         if task not in self._fitting:
-            self._check(task)
+            check_fixed(task, "human games")
             possible = np.zeros((PATTERNS, len(task.answers)), bool)
             possible[task.table, np.arange(len(task.answers))] = True
-            fits = [possible[list(game)].all(0).any() for game in self.games]
+            fits = [self._secrets(task, possible, post).any() for post in self.posts]
             if not any(fits):
+                words = "the words of their days, as far as known, and " if self.true_word else ""
                 raise ValueError(
-                    f"human games: none of the {len(self.games)} posts fits the words of this "
-                    "Wordle. Give longer lists of guesses or answers."
+                    f"human games: none of the {len(self.posts)} posts fits {words}the words of "
+                    "this Wordle. Give longer lists of guesses or answers."
                 )
             self._fitting[task] = possible, np.flatnonzero(fits)
         found: tuple[np.ndarray, np.ndarray] = self._fitting[task]
         return found
 
-    def _check(self, task: Wordle) -> None:
-        if task.secret_mode != "fixed" or task.host != "honest" or task.turns != TURNS:
-            raise ValueError(
-                "human games: expected a Wordle with secret='fixed', host='honest' and turns=6; "
-                f"got secret={task.secret_mode!r}, host={task.host!r}, turns={task.turns!r}. "
-                "Set them (env_kwargs, --set)."
-            )
+    def _secrets(self, task: Wordle, possible: np.ndarray, post: Post) -> np.ndarray:
+        """(A,) bool: the answers for which every row of a post has a word."""
+        found: np.ndarray = np.logical_and.reduce(possible[list(post.patterns)])
+        if not self.true_word:
+            return found
+        word = np.zeros(len(found), bool)
+        if (place := task.answer_index.get(post.word or "")) is not None:
+            word[place] = True
+        return found & word
 
 
-def read_tweets(path: str | PathLike[str], column: str = "tweet_text") -> list[tuple[int, ...]]:
-    """The patterns of each game in a file of posts; see `HumanGames`.
+class PickledGames:
+    """The games that ILQL's scripts have stored, held again: `Logs` of a pickle.
+
+    Nothing in the file is run: guesses and states are read, and any other name in it is an error.
+    The secret is not stored; it is drawn, the same each time, from the answers that agree with the
+    game's last state. By ``feedback="ilql"`` the colours are then those of the stored game.
+
+    Args:
+        path: the file, with ``state_actions``.
 
     Raises:
-        ValueError: the file cannot be read, has no such column, or holds no games.
+        ValueError: there is no such file, or it holds anything but such games.
     """
-    games = [game for text in _column(Path(path), column) if (game := read_squares(text))]
-    if not games:
-        raise ValueError(
-            f"human games: no game of Wordle in the column {column!r} of {str(path)!r}. Expected "
-            "posts such as 'Wordle 210 4/6' with a line of five squares for each guess."
-        )
-    return games
 
+    def __init__(self, path: str | PathLike[str]) -> None:
+        self.games = read_game_pickle(path)
 
-def read_squares(text: str) -> tuple[int, ...] | None:
-    """The patterns of the game in a post; None where squares and score do not agree."""
-    rows = [_pattern(row) for row in _ROW.findall(text.replace("\N{VARIATION SELECTOR-16}", ""))]
-    score = _SCORE.search(text)
-    if score is None or not rows or SOLVED in rows[:-1]:
-        return None
-    solved = rows[-1] == SOLVED
-    expected = TURNS if score[1] == "X" else int(score[1])
-    return tuple(rows) if len(rows) == expected and solved == (score[1] != "X") else None
+    def count(self, task: Wordle) -> int:
+        """See `dialgym.tasks.generators.Logs`."""
+        return len(self.games)
 
+    def log(self, task: Wordle, number: int) -> Log:
+        """See `dialgym.tasks.generators.Logs`.
 
-def _pattern(row: Sequence[str]) -> int:
-    number = 0
-    for square in row:
-        number = 3 * number + COLOURS[square]
-    return number
-
-
-def _column(path: Path, column: str) -> Iterator[str]:
-    try:
-        rows = list(read_rows(path))
-    except OSError as error:
-        raise ValueError(
-            f"human games: expected a file of rows at {str(path)!r}; {error}. Check the path."
-        ) from error
-    for place, row in rows:
-        if column not in row:
+        Raises:
+            ValueError: the secret changes, or no answer agrees with the game.
+        """
+        check_fixed(task, "stored games")
+        game = self.games[number]
+        allowed = np.flatnonzero(game.allows(task.answer_letters))
+        if not len(allowed):
             raise ValueError(
-                f"human games: {place} has no column {column!r}; it has {', '.join(row)}. "
-                "Give the name as column=."
+                f"stored games: no answer of this Wordle agrees with game {number}, "
+                f"{' '.join(game.guesses)}. Give the words that it was played with, answers=PATH."
             )
-        yield row[column] or ""
+        word = task.answers[int(np.random.default_rng(number).choice(allowed))]
+        turns = [(USER, word), *((SYSTEM, guess) for guess in game.guesses)]
+        return Log({"word": word}, turns, game.kind)
+
+
+def check_fixed(task: Wordle, what: str) -> None:
+    """Raise a ValueError where a game of six guesses about one secret cannot be held."""
+    if task.secret_mode != "fixed" or task.host != "honest" or task.turns != TURNS:
+        raise ValueError(
+            f"{what}: expected a Wordle with secret='fixed', host='honest' and turns=6; "
+            f"got secret={task.secret_mode!r}, host={task.host!r}, turns={task.turns!r}. "
+            "Set them (env_kwargs, --set)."
+        )

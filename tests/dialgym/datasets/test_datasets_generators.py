@@ -1,6 +1,7 @@
 """Branching, adversarial and human-like games of Wordle."""
 
 import csv
+import json
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,10 @@ import dialgym
 from dialgym.datasets import Dataset
 from dialgym.tasks.generators import Branch, Tree
 from dialgym.tasks.wordle import Wordle
-from dialgym.tasks.wordle.generators import HumanGames, read_squares
+from dialgym.tasks.wordle.generators import HumanGames
 from dialgym.tasks.wordle.patterns import REPLIES
 from dialgym.tasks.wordle.policies import OptimalWordle, RandomWord, Repeat
+from dialgym.tasks.wordle.posts import Post, read_post
 
 SQUARES = {"b": "⬛", "y": "🟨", "g": "🟩"}
 
@@ -138,7 +140,7 @@ def tweets(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_human_games_have_the_colours_of_a_post(tweets: Path):
     dataset = dialgym.collect("Wordle-v0", "human", 200, policy_kwargs={"tweets": str(tweets)})
-    posted = {tuple(str(REPLIES[p]) for p in game) for game in HumanGames(tweets).games}
+    posted = {tuple(str(REPLIES[p]) for p in post.patterns) for post in HumanGames(tweets).posts}
     played = {tuple(colours(row)) for row in dataset}
     assert played <= posted
     assert len(played) > 0.6 * len(posted)
@@ -172,13 +174,66 @@ def test_posts_that_no_word_fits_are_never_drawn(tmp_path: Path):
         )
 
 
+SOLVED_IN_TWO = "⬛⬛⬛⬛⬛\n🟩🟩🟩🟩🟩"
+DAYS = [f"Wordle {day} 2/6\n{SOLVED_IN_TWO}" for day in (224, 229, 999)]
+
+
+def secrets_of(path: Path, **settings: Any) -> set[str]:
+    """The secrets of games with the colours of posts."""
+    kwargs = {"answers": ["could", "shard", "light", "their"], "guesses": ["jumpy", "venom"]}
+    given = {"tweets": str(path), **settings}
+    rows = dialgym.collect("Wordle-v0", "human", 30, env_kwargs=kwargs, policy_kwargs=given)
+    assert rows["success"].all()
+    return {guesses(row)[-1] for row in rows}
+
+
+def test_the_secret_may_be_the_word_of_the_day(tmp_path: Path):
+    path = write_csv(tmp_path / "t.csv", DAYS)
+    assert secrets_of(path) == {"could", "shard", "light", "their"}
+    assert secrets_of(path, true_word=True) == {"could", "shard"}
+    assert secrets_of(path, true_word=True, games=[1]) == {"shard"}
+    assert secrets_of(path, true_word={224: "light", "999": "their"}) == {"light", "their"}
+    with pytest.raises(ValueError, match="none of the 1 posts fits the words of their days"):
+        secrets_of(path, true_word=True, games=[2])
+
+
+def test_the_json_of_ilql_has_games_with_their_words(tmp_path: Path):
+    rows = ["<b><b><b><b><b>", "<g><g><g><g><g>"]
+    games = [["light", rows], ["shard", rows[:1]], ["could", rows], ["their", ["<y>" * 5] * 6]]
+    path = tmp_path / "tweets.json"
+    path.write_text(json.dumps({"games": games, "transitions": {}}))
+    assert HumanGames(path).posts == [
+        Post((0, 242), "light"), Post((0, 242), "could"), Post((121,) * 6, "their")
+    ]  # fmt: skip
+    assert secrets_of(path) == {"could", "shard", "light", "their"}
+    assert secrets_of(path, true_word=True) == {"light", "could"}
+    assert secrets_of(path, true_word=True, games=[1, 2]) == {"could"}  # places in the file
+
+
+@pytest.mark.parametrize(
+    ("content", "settings", "message"),
+    [
+        ({"transitions": {}}, {}, "expected a list 'games'; got transitions"),
+        ({"games": [["light", ["<b><y>"]]]}, {}, r"games\[0\]: expected a word and rows such as"),
+        ({"games": [["light"]]}, {}, r"games\[0\]: expected a word and rows .*got \['light'\]"),
+        ({"games": [["LIGHT", ["<g>" * 5]]]}, {}, r"games\[0\]: expected a word"),
+        ({"games": [["light", ["<g>" * 5]]]}, {"games": [1]}, "number of a game of .* from 0 to 0"),
+        ({"games": [["light", ["<g>" * 5]]]}, {"true_word": {"x": "light"}}, "got x: light"),
+    ],
+)
+def test_json_that_is_not_of_games(tmp_path: Path, content: Any, settings: Any, message: str):
+    (tmp_path / "t.json").write_text(json.dumps(content))
+    with pytest.raises(ValueError, match=message):
+        HumanGames(tmp_path / "t.json", **settings)
+
+
 @given(st.lists(st.integers(0, 241), max_size=5), st.booleans())
 def test_squares_are_read_as_they_were_posted(wrong: list[int], solved: bool):
     game = [*wrong, 242] if solved else (wrong * 6)[:6]
     rows = ["".join(SQUARES[c] for c in str(REPLIES[p]).split()) for p in game]
     text = f"Wordle 1,234 {len(game) if solved else 'X'}/6*\n\n" + "\n".join(rows)
-    assert read_squares(text) == (tuple(game) or None)
-    assert read_squares(text.replace("Wordle", "Worldle")) is None
+    assert read_post(text, {1234: "about"}) == (Post(tuple(game), "about") if game else None)
+    assert read_post(text.replace("Wordle", "Worldle"), {}) is None
 
 
 @pytest.mark.parametrize(
@@ -193,7 +248,7 @@ def test_squares_are_read_as_they_were_posted(wrong: list[int], solved: bool):
     ],
 )
 def test_posts(text: str, game: tuple[int, ...] | None):
-    assert read_squares(text) == game
+    assert read_post(text, {}) == (game and Post(game))
 
 
 def test_files_that_hold_no_posts(tmp_path: Path):

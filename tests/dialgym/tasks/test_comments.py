@@ -5,6 +5,7 @@ import gzip
 import json
 import pickle
 
+import gymnasium as gym
 import numpy as np
 import pytest
 
@@ -96,6 +97,15 @@ def test_comments_of_the_data_have_their_own_score(path, scores, expected):
     values = [reward_of(task, row["comment"], i).rewards["system"] for i, row in enumerate(ROWS)]
     assert values == pytest.approx(list(expected))
     assert task.rewards.bounds == pytest.approx((min(expected), max(expected)))
+
+
+def test_the_id_of_upvotes_pays_one_above_zero_and_minus_one_else():
+    task = gym.make("dialgym/Comments-Upvotes-v0").unwrapped.task
+    scores = task.corpus.scores
+    chosen = [np.flatnonzero(kind)[0] for kind in (scores > 0, scores == 0, scores < 0)]
+    found = [reward_of(task, task.corpus.comments[i], int(i)) for i in chosen]
+    assert [outcome.rewards["system"] for outcome in found] == [1.0, -1.0, -1.0]
+    assert [outcome.success for outcome in found] == [True, False, False]
 
 
 def test_other_comments_have_a_predicted_score(path):

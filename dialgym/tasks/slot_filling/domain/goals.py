@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dialgym.language.acts import Act, SlotValue
 from dialgym.tasks.slot_filling.domain.database import EntityDatabase
 from dialgym.tasks.slot_filling.domain.ontology import DONTCARE, NAME
 
@@ -150,3 +151,9 @@ def _requests(slots: tuple[str, ...], extra: int) -> list[list[tuple[str, ...]]]
     """
     sized = (list(permutations(slots, n)) or [()] for n in range(extra + 1))
     return [[tuple(dict.fromkeys((NAME, *drawn))) for drawn in each] for each in sized]
+
+
+def goal_acts(goal: SlotFillingGoal) -> tuple[Act, Act]:
+    """Constraints and requests of the user as acts."""
+    wants = Act("inform", tuple([SlotValue(*pair) for pair in goal.constraints.items()]))
+    return wants, Act("request", tuple([SlotValue(slot) for slot in goal.requests]))

@@ -5,7 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import dialgym
 from dialgym.language.acts import parse_act
+from dialgym.tasks.slot_filling import SlotFilling
+from dialgym.tasks.slot_filling.tracker import FocusTracker
+from dialgym.testing import check_batch, check_views
 from tests.support.slot_domains import REQUESTABLE, VALUES
 from tests.support.slot_talk import Ear
 
@@ -198,6 +202,94 @@ def test_offers_are_remembered():
     assert (ear.belief.told_none, ear.belief.offered) == (True, False)
     ear.hear("reqmore()", "ack()")
     assert (ear.belief.told_none, ear.belief.offered) == (False, False)
+
+
+# other trackers
+
+
+def test_the_baseline_keeps_the_likeliest_value_so_far():
+    ear = Ear(tracker="baseline").hear("hello()", ('inform(food="thai")', 0.6))
+    assert (ear.p("food", "thai"), ear.p("food")) == pytest.approx((0.6, 0.4))
+    ear.hear("hello()", ('inform(food="greek")', 0.5), ('inform(food="cafe")', 0.2))
+    assert (ear.p("food", "thai"), ear.p("food", "greek")) == pytest.approx((0.6, 0.0))
+    ear.hear("hello()", ('inform(food="greek")', 0.6))  # the later of two alike
+    assert (ear.p("food", "thai"), ear.p("food", "greek")) == pytest.approx((0.0, 0.6))
+    assert ear.p("area") == 1.0
+
+
+def test_the_baseline_believes_what_was_asked_and_meant_last():
+    ear = Ear(tracker="baseline").hear("hello()", ("request(phone)", 0.7))
+    ear.hear("hello()", ("request(phone)", 0.2), ("request(addr)", 0.4))
+    assert ear.requested == pytest.approx({"phone": 0.2, "addr": 0.4})
+    ear.hear('inform(name="venue 0",phone="1")', "ack()")
+    assert ear.requested == pytest.approx({"addr": 0.4})
+    ear = Ear(tracker="baseline").hear("hello()", ('inform(food="thai")', 0.8))
+    assert ear.methods == {"byconstraints": 0.8, "none": 0.2}
+    ear.hear(OFFER, ("reqalts()", 0.3), ("ack()", 0.7))
+    assert ear.methods == {"byconstraints": 0.7, "byalternatives": 0.3}
+
+
+def test_thresholds_say_what_counts():
+    heard = ("hello()", ("request(phone)", 0.4), ('inform(food="thai")', 0.55), ("ack()", 0.05))
+    least = {"requested": 0.3, "accepted": 0.6}
+    for limits, asked, accepted in (({}, (), 1), (least, ("phone",), 0)):
+        summary = Ear(tracker={"tracker": "focus", **limits}).hear(*heard).summary
+        assert (summary.requested, len(summary.accepted)) == (asked, accepted)
+    for sure, said in ((0.5, "none"), (0.4, "thankyou")):
+        ear = Ear(tracker={"sure": sure}).hear("hello()", ("thankyou()", 0.45), ("ack()", 0.4))
+        assert ear.summary.discourse == said
+
+
+class Sure:
+    """A tracker that believes the first hypothesis, whatever its probability."""
+
+    def __init__(self, ontology):
+        self.focus = FocusTracker(ontology)
+
+    def begin(self):
+        return self.focus.begin()
+
+    def update(self, belief, system, heard):
+        self.focus.update(belief, system, [(heard[0][0], 1.0)])
+
+
+class Nobody:
+    """No tracker."""
+
+
+def test_a_tracker_of_your_own_is_asked_in_every_view():
+    named = f"{__name__}:Sure"
+    task = SlotFilling(env=6, tracker=named)
+    check_views(task, episodes=2)
+    check_batch(task, num_envs=2, steps=16)
+    ours = [named, Sure(task.domain.ontology), "focus", "baseline"]
+    by_name, by_object, focus, baseline = map(beliefs, ours)
+    assert by_name == by_object
+    assert len({by_name, focus, baseline}) == 3
+
+
+def beliefs(tracker):
+    """What the system believes in a dialogue."""
+    env = dialgym.make("SlotFilling-act-v0", env=6, tracker=tracker)
+    env.reset(seed=0)
+    return b"".join(env.step(step % 3)[0].tobytes() for step in range(6))
+
+
+@pytest.mark.parametrize(
+    ("tracker", "message"),
+    [
+        ("focsu", "unknown tracker 'focsu' in SlotFilling. Did you mean 'focus'"),
+        ({"tracker": "focus", "request": 0.3}, "unknown key 'request' in tracker of SlotFilling"),
+        ({"requested": 2}, "requested of tracker must be from 0 to 1; got 2"),
+        (3, "tracker of SlotFilling: expected an object with begin()"),
+        ("nowhere_at_all:Class", "there is no module 'nowhere_at_all' here"),
+        (f"{__name__}:Nobody", r"which has no begin\(\)"),
+    ],
+    ids=str,
+)
+def test_other_trackers_are_refused(tracker, message):
+    with pytest.raises(ValueError, match=message):
+        SlotFilling(tracker=tracker)
 
 
 # all together
