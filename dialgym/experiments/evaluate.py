@@ -20,8 +20,9 @@ from dialgym.rollouts.policies import (
     settings_of,
 )
 from dialgym.simulators import is_oracle
+from dialgym.views.options import REWARD_OPTIONS
 
-NEUTRAL = {"tokenizer", "action_masks"}
+NEUTRAL = {"tokenizer", "action_masks", *REWARD_OPTIONS}
 """Arguments of an environment that leave its reference scores valid."""
 
 
