@@ -13,7 +13,7 @@ from agents.policies.gpt import GPTPolicy
 
 
 class Learner:
-    """PPO with a GPT, ready for its first rollout.
+    """PPO, or another learner, with a GPT, ready for its first rollout.
 
     Args:
         env: whose tokens are said and heard.
@@ -21,6 +21,8 @@ class Learner:
         batch_size: transitions of a minibatch.
         n_epochs: of an update.
         policy: arguments of the policy; by default a "mini" GPT (4 layers of 256).
+        kind: class of the learner.
+        more: further arguments of it.
     """
 
     def __init__(
@@ -30,8 +32,10 @@ class Learner:
         batch_size: int,
         n_epochs: int,
         policy: Mapping[str, Any] | None = None,
+        kind: Any = SequencePPO,
+        **more: Any,
     ) -> None:
-        self.ppo: Any = SequencePPO(
+        self.ppo: Any = kind(
             GPTPolicy,
             env,
             n_steps=n_steps,
@@ -41,6 +45,7 @@ class Learner:
             policy_kwargs=dict(policy or {"preset": "mini"}),
             seed=0,
             device="cpu",
+            **more,
         )
         self.steps = env.num_envs * n_steps
         _, self._callback = self.ppo._setup_learn(total_timesteps=self.steps)

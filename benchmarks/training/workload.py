@@ -91,12 +91,14 @@ class Reply(Task):
     def speak(self, state: Chat, text: str, rng: np.random.Generator) -> Outcome:
         """The one reply; the dialogue ends."""
         state.lines.append(Utterance("system", text))
-        components = {
-            "f1": unigram_f1(text, state.reference),
-            "length": LENGTH_BONUS * min(len(text) / len(state.reference), 1.0),
-        }
-        by_party = {"system": components, "user": {}}
+        by_party = {"system": components_of(text, state.reference), "user": {}}
         return Outcome.of(by_party, terminated=True, success=text != "")
+
+
+def components_of(text: str, reference: str) -> dict[str, float]:
+    """The parts of the reward of a reply."""
+    length = LENGTH_BONUS * min(len(text) / len(reference), 1.0)
+    return {"f1": unigram_f1(text, reference), "length": length}
 
 
 def unigram_f1(text: str, reference: str) -> float:

@@ -269,6 +269,7 @@ def log_games(
     log = logs.log(task, number)
     other = _Repeated([text for party, text in log.turns if party != learner])
     game = OpenDialogue(Dialogue(task, learner, other), job, log.options, acts, record)
+    game.role = Role(log.kind)
     own = [text for party, text in log.turns if party == learner]
     for text in own:
         if game.over:

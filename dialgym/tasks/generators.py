@@ -100,6 +100,7 @@ class Log(NamedTuple):
 
     options: Mapping[str, Any]  # of reset
     turns: Sequence[tuple[str, str]]  # party and text, in order
+    kind: str = ""  # what the corpus calls it
 
 
 @runtime_checkable

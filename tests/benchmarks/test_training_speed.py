@@ -9,7 +9,7 @@ from agents import GPTPolicy
 from agents.models.gpt import GPT
 from agents.models.gpt_config import PRESETS, GPTConfig
 from benchmarks.environments.timing import alternate
-from benchmarks.training import bare, grpo, length, tiny
+from benchmarks.training import bare, beside_trl, grpo, length, tiny
 from benchmarks.training.learner import Learner
 from benchmarks.training.workload import LENGTH_BONUS, REPLY, Reply, reply_env, unigram_f1
 from dialgym.testing import check_batch, check_task, check_views
@@ -55,6 +55,31 @@ def test_tokens_and_returns_of_grpo_are_counted(monkeypatch):
     assert 0 < solved.sum() < 48
     assert 36 * (~solved).sum() < counts.tokens < 24 * sum(counts.longest)
     assert counts.logged[-1] == pytest.approx(np.mean(counts.returns))  # the last 100 episodes
+
+
+def test_grpo_of_trl_learns_in_turns_with_ours():
+    pytest.importorskip("trl")
+    ours, theirs = beside_trl.measure(8, 2, {"n_layer": 1, "n_head": 1, "n_embd": 16})
+    assert len(ours) == len(theirs) == 2
+    assert min(*ours, *theirs) > 0
+
+
+def test_prompts_for_trl_are_those_of_the_environment():
+    datasets = pytest.importorskip("datasets")
+    rows = beside_trl.prompts(3)
+    assert isinstance(rows, datasets.Dataset)
+    tokenizer = reply_env(1).observation_space.tokenizer
+    text = rows[0]["prompt"]
+    for name in ("<user>", "<system>", "<end>"):
+        text = text.replace(name, "x")
+    assert 56 <= len(text) <= 76  # each word is one character and one token
+    assert set(text) - {"x"} <= set(tokenizer.tokens)
+
+
+def test_without_trl_there_is_one_line(monkeypatch, capsys):
+    monkeypatch.setattr(beside_trl, "find_spec", lambda name: None)
+    assert list(beside_trl.figures(1)) == []
+    assert "trl is not installed" in capsys.readouterr().out
 
 
 def test_works_take_turns():

@@ -28,6 +28,7 @@ from dialgym.experiments.result import Result
 from dialgym.io.files import read_json, read_yaml
 from dialgym.io.tables import read_rows
 from dialgym.tasks.slot_filling.domain.domain import load_domain
+from dialgym.tasks.wordle.game_pickle import read_game_pickle
 
 MARK = "code-was-run"
 SECONDS, MEMORY = 10, 2**30
@@ -54,6 +55,11 @@ LAUGHS = "a0: &a0 {k: x}\n" + "".join(
 MERGES = "a0: &a0 {k: x}\n" + "".join(
     f"a{i}: &a{i}\n  <<: [{', '.join([f'*a{i - 1}'] * 10)}]\n" for i in range(1, 12)
 )
+
+DEEP: list = []
+for _ in range(40):
+    DEEP = [DEEP, DEEP]
+LAUGHING = {"state_actions": [{"state": DEEP, "actions": [DEEP]}]}
 
 
 def stored(name: str = "dialogues.parquet", **columns: str) -> Path:
@@ -195,6 +201,8 @@ CASES: dict[str, Callable[[], object]] = {
     "parquet: rows without end": lambda: list(read_rows(repeated("a.parquet", 40_000_000, ""))),
     "parquet: a long footer": lambda: list(read_rows(footer("a.parquet", 2**31 - 1))),
     "parquet: a short footer": lambda: dialgym.load_dataset(footer("a.parquet", 60)),
+    "games: a pickle": lambda: read_game_pickle(wrote("a.pkl", pickle.dumps(Bomb()))),
+    "games: laughs": lambda: read_game_pickle(wrote("a.pkl", pickle.dumps(LAUGHING))),
     "array: a pickle": lambda: loaded_array(pickle.dumps(Bomb())),
     "array: objects": lambda: [
         np.save("a.npy", np.array([Bomb()], object), allow_pickle=True),

@@ -1,10 +1,11 @@
 """The goal model of ConvLab-2 as it comes, a pickle of counts: read without running anything."""
 
-import io
 import pickle
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Mapping
 from typing import Any
+
+from dialgym.io.inert_pickle import load_inert
 
 FILE = "new_goal_model.pkl"
 PARTS = (
@@ -15,15 +16,6 @@ PARTS = (
 _ALLOWED = {("collections", kind.__name__): kind for kind in (Counter, OrderedDict, defaultdict)}
 
 
-class _Unpickler(pickle.Unpickler):
-    """Loads tables, lists, texts and numbers; whatever else there is, is an error."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        if (module, name) not in _ALLOWED:
-            raise pickle.UnpicklingError(f"it holds {module}.{name}, and only counts are read")
-        return _ALLOWED[module, name]
-
-
 def read_goal_pickle(content: bytes, file: str = FILE) -> dict[str, Any]:
     """The content of such a file, as `goal_model.parse_goal_model` takes it.
 
@@ -31,7 +23,7 @@ def read_goal_pickle(content: bytes, file: str = FILE) -> dict[str, Any]:
         ValueError: it is none, or holds what is no count.
     """
     try:
-        parts = _Unpickler(io.BytesIO(content)).load()
+        parts = load_inert(content, _ALLOWED, "counts")
         if not isinstance(parts, tuple) or len(parts) != len(PARTS):
             raise pickle.UnpicklingError(f"it holds {str(parts)[:60]!r}")
         return {name: _as_json(part) for name, part in zip(PARTS, parts)}

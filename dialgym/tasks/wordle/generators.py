@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from dialgym.io.cache import PerTask
-from dialgym.tasks.generators import Branch, ScriptedDialogue, Tree
+from dialgym.tasks.base import SYSTEM, USER
+from dialgym.tasks.generators import Branch, Log, ScriptedDialogue, Tree
+from dialgym.tasks.wordle.game_pickle import read_game_pickle
 from dialgym.tasks.wordle.patterns import PATTERNS
 from dialgym.tasks.wordle.policies import Expert, Repeat, WordMixture, Wrong
 from dialgym.tasks.wordle.posts import TURNS, Post, read_posts
@@ -132,6 +134,46 @@ class HumanGames:
         if (place := task.answer_index.get(post.word or "")) is not None:
             word[place] = True
         return found & word
+
+
+class PickledGames:
+    """The games that ILQL's scripts have stored, held again: `Logs` of a pickle.
+
+    Nothing in the file is run: guesses and states are read, and any other name in it is an error.
+    The secret is not stored; it is drawn, the same each time, from the answers that agree with the
+    game's last state. By ``feedback="ilql"`` the colours are then those of the stored game.
+
+    Args:
+        path: the file, with ``state_actions``.
+
+    Raises:
+        ValueError: there is no such file, or it holds anything but such games.
+    """
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        self.games = read_game_pickle(path)
+
+    def count(self, task: Wordle) -> int:
+        """See `dialgym.tasks.generators.Logs`."""
+        return len(self.games)
+
+    def log(self, task: Wordle, number: int) -> Log:
+        """See `dialgym.tasks.generators.Logs`.
+
+        Raises:
+            ValueError: the secret changes, or no answer agrees with the game.
+        """
+        check_fixed(task, "stored games")
+        game = self.games[number]
+        allowed = np.flatnonzero(game.allows(task.answer_letters))
+        if not len(allowed):
+            raise ValueError(
+                f"stored games: no answer of this Wordle agrees with game {number}, "
+                f"{' '.join(game.guesses)}. Give the words that it was played with, answers=PATH."
+            )
+        word = task.answers[int(np.random.default_rng(number).choice(allowed))]
+        turns = [(USER, word), *((SYSTEM, guess) for guess in game.guesses)]
+        return Log({"word": word}, turns, game.kind)
 
 
 def check_fixed(task: Wordle, what: str) -> None:

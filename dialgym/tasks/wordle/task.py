@@ -89,6 +89,7 @@ class Wordle(Task):
         "branching": f"{GENERATORS}:branching",
         "adversarial": f"{GENERATORS}:adversarial",
         "human": f"{GENERATORS}:HumanGames",
+        "pickle": f"{GENERATORS}:PickledGames",
     }
     batches = {SYSTEM: (f"{POLICIES}:Host", f"{ROOM}.batch:WordleBatch")}  # noqa: RUF012
     hidden_fields = {SYSTEM: ("secret", "opening")}  # noqa: RUF012
