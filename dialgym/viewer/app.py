@@ -76,6 +76,7 @@ def routes(viewer: Viewer) -> list[Route]:
         Route("POST", "/api/games", viewer.begin, plays=True),
         Route("POST", "/api/games/{game}/say", viewer.say, plays=True),
         Route("POST", "/api/games/{game}/undo", viewer.undo, plays=True),
+        Route("POST", "/api/games/{game}/judge", viewer.judge, plays=True),
         Route("GET", "/api/games/{game}/hint", viewer.hint, plays=True),
         Route("GET", "/api/games/{game}/picture", viewer.picture, plays=True),
         Route("POST", "/api/chat", viewer.chat, plays=True),
