@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import dialgym
-from dialgym.experiments.plots import new_figure, save_figure, tidy
-from dialgym.experiments.statistics import Estimate, format_estimate
+from dialgym.experiments.plots import draw_over, new_figure, save_figure, tidy
+from dialgym.experiments.statistics import Estimate, format_estimate, wilson
 from dialgym.experiments.tables import markdown_table
 from dialgym.io.files import write_text
 from dialgym.tasks.slot_filling.domain.domain import load_domain
@@ -23,24 +23,16 @@ from dialgym.tasks.slot_filling.domain.domain import load_domain
 ENV = "dialgym/SlotFilling-act-v0"
 DOMAINS = ("CamRestaurants", "SFRestaurants", "Laptops11")
 STEP = 10
-QUANTILE = 1.96
-STYLES = (("#d55e00", "o"), ("#0072b2", "s"), ("#009e73", "^"), ("#cc79a7", "D"))
-"""Colours that colour-blind readers tell apart too (Okabe and Ito, 2008), and markers."""
-APART = 0.5
-"""Distance at which points of neighbouring curves are drawn, so that all can be seen."""
-
-
-def wilson(share: float, n: int) -> Estimate:
-    """Wilson's interval of a share of n, which holds for shares of 0 and 1 too (Wilson 1927)."""
-    spread = QUANTILE**2 / n
-    centre = (share + spread / 2) / (1 + spread)
-    half = QUANTILE / (1 + spread) * (share * (1 - share) / n + spread / (4 * n)) ** 0.5
-    return Estimate(share, min(centre - half, share), max(centre + half, share))
 
 
 def shown(share: Estimate) -> str:
     """Format a share with its interval, in per cent."""
-    return format_estimate(Estimate(*(100 * value for value in share)), 1)
+    return format_estimate(in_percent(share), 1)
+
+
+def in_percent(share: Estimate) -> Estimate:
+    """A share and its interval, times 100."""
+    return Estimate(*(100 * value for value in share))
 
 
 def success(domain: str, policy: str, noise: str, rate: float, episodes: int) -> Estimate:
@@ -67,15 +59,7 @@ def draw(curves: Mapping[str, Sequence[Estimate]], percents: Sequence[int]) -> A
     figure = new_figure(6.4, 4.0)
     axes = figure.subplots()
     tidy(axes)
-    for i, (name, shares) in enumerate(curves.items()):
-        colour, marker = STYLES[i % len(STYLES)]
-        x = [percent + APART * (i - (len(curves) - 1) / 2) for percent in percents]
-        y = [100 * share.value for share in shares]
-        below = [100 * (share.value - share.low) for share in shares]
-        above = [100 * (share.high - share.value) for share in shares]
-        axes.errorbar(
-            x, y, [below, above], color=colour, marker=marker, ms=4, capsize=2, label=name
-        )
+    draw_over(axes, {name: [*map(in_percent, shares)] for name, shares in curves.items()}, percents)
     axes.set_xlabel("semantic error rate, %")
     axes.set_ylabel("success, %")
     axes.legend(frameon=False, fontsize=9)

@@ -28,9 +28,12 @@ from dialgym.cli.common import (
     console,
     numbers,
     parse_seeds,
+    print_results,
     progress,
     settings,
 )
+from dialgym.cli.options import set_parameters
+from dialgym.cli.over import OPTIONS, over_values
 from dialgym.errors import one_of
 from dialgym.experiments.panel import Panel, PanelEnvironment, panel_named
 from dialgym.io.files import read_json
@@ -71,42 +74,66 @@ def evaluate(
             show_default=False,
         ),
     ] = None,
+    measures: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME,...",
+            help="Of replies, in tasks of replies: rouge1,rougeL,meteor,sacrebleu,intent,words or "
+            "any reward.",
+            show_default=False,
+        ),
+    ] = "",
     json: Annotated[
-        Path | None, typer.Option(help="Where to write the result too, the first of two.")
+        Path | None,
+        typer.Option(help="Where to write the result too, the first of two; all with --over."),
     ] = None,
     trust: Trust = False,
     set_: Set = None,
     param: Param = None,
+    **curve: Any,
 ) -> None:
     """Score one policy: returns, success, normalised score, 95 % intervals."""
     from dialgym.experiments import evaluate as run
-    from dialgym.experiments.result import DRAWN, GREEDY, results_as_table
+    from dialgym.experiments.over import over_as_table, write_over
+    from dialgym.experiments.result import DRAWN, GREEDY
 
     if actions is not None:
         one_of("--actions", actions, (DRAWN, GREEDY), "dialgym evaluate")
+    setting, values = over_values(curve["over"], curve["plot"])
     chosen = numbers(seeds)
 
-    def score(likeliest: bool | None) -> Any:
+    def score(likeliest: bool | None, swept: dict[str, Any]) -> Any:
         with progress(policy, len(ids or [policy]) * len(chosen) * episodes) as report:
             return run(
                 policy,
                 ids or None,
                 episodes,
                 chosen,
-                settings(set_),
+                {**settings(set_), **swept},
                 num_envs=num_envs,
                 deterministic=likeliest,
                 trust=trust,
                 report=report,
                 policy_kwargs=settings(param, "--param"),
+                measures=[name for name in measures.split(",") if name],
             )
 
-    results = [score(None if actions is None else actions == GREEDY)]
-    if actions is None and results[0].actions == DRAWN:
-        results.append(score(True))
-    console.print(results_as_table(results, console.width))
+    results = []
+    for value in values:
+        swept = {setting: value} if setting else {}
+        results.append(score(None if actions is None else actions == GREEDY, swept))
+        if actions is None and results[-1].actions == DRAWN:
+            results.append(score(True, swept))
+    if setting:
+        console.print(over_as_table(results, setting, console.width))
+        write_over(results, setting, json, curve["plot"])
+        return
+    print_results(results)
     if json:
         results[0].to_json(json)
+
+
+set_parameters(evaluate, OPTIONS)
 
 
 def report(

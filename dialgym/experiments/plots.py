@@ -79,6 +79,28 @@ def draw_band(
     return drawn
 
 
+MARKERS = ("o", "s", "^", "D")
+
+
+def draw_over(axes: Any, curves: Mapping[str, Sequence[Estimate]], values: Sequence[Any]) -> None:
+    """Draw figures with their intervals over the values of a setting, a line for each name.
+
+    Points of neighbouring lines are drawn a little apart, so that all can be seen. Values that are
+    no numbers are put side by side.
+    """
+    numeric = all(isinstance(v, int | float) and not isinstance(v, bool) for v in values)
+    places = np.array(values if numeric else range(len(values)), np.float64)
+    apart = 0.01 * (np.ptp(places) or 1)
+    for i, (name, estimates) in enumerate(curves.items()):
+        x = places + apart * (i - (len(curves) - 1) / 2)
+        y, bounds = [e.value for e in estimates], np.array([e.interval for e in estimates])
+        spread = np.abs(bounds.T - y)
+        style = {"color": COLOURS[i % len(COLOURS)], "marker": MARKERS[i % len(MARKERS)]}
+        axes.errorbar(x, y, spread, ms=4, capsize=2, label=name, **style)
+    if not numeric:
+        axes.set_xticks(places, [str(value) for value in values])
+
+
 def draw_interval(
     axes: Any, y: float, estimate: Estimate, colour: str, marker: str = "o", filled: bool = True
 ) -> None:

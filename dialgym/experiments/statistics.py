@@ -13,7 +13,7 @@ import numpy as np
 from dialgym.optional import require
 
 RESAMPLES = 2000
-LEVEL = 0.95
+LEVEL, QUANTILE = 0.95, 1.96
 CELLS = 2**22  # counts held in memory at once
 Interval = tuple[float, float]
 
@@ -61,6 +61,14 @@ def format_estimate(
 def format_interval(bounds: Interval | None, digits: int) -> str:
     """Format as ``[-2.65, -2.57]``, or a dash for None."""
     return "-" if bounds is None else f"[{bounds[0]:.{digits}f}, {bounds[1]:.{digits}f}]"
+
+
+def wilson(share: float, n: int) -> Estimate:
+    """Wilson's interval of a share of n, which holds for shares of 0 and 1 too (Wilson 1927)."""
+    spread = QUANTILE**2 / n
+    centre = (share + spread / 2) / (1 + spread)
+    half = QUANTILE / (1 + spread) * (share * (1 - share) / n + spread / (4 * n)) ** 0.5
+    return Estimate(share, min(centre - half, share), max(centre + half, share))
 
 
 def iqm(values: np.ndarray) -> float:

@@ -24,6 +24,7 @@ from dialgym.experiments.statistics import (
     resample_runs,
     seed_estimate,
     t_interval,
+    wilson,
 )
 
 
@@ -200,3 +201,14 @@ def test_gaps_of_this_size_are_found_as_often_as_it_says():
 def test_bad_input_is_one_clear_error(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize(
+    ("share", "n", "low", "high"),
+    [(0.0, 10, 0.0, 0.2775), (1.0, 10, 0.7225, 1.0), (0.5, 100, 0.4038, 0.5962)],
+)
+def test_wilsons_interval(share, n, low, high):
+    found = wilson(share, n)
+    assert found.value == share
+    assert (found.low, found.high) == pytest.approx((low, high), abs=5e-5)
+    assert found.low <= share <= found.high

@@ -34,7 +34,7 @@ def folder(tmp_path_factory):
     hostile(data).save(folder / "hostile")
     run = make_run(folder / "run")
     (run / SAMPLES / "200.txt").write_text(f"# seed 1: return -1, success\nuser: {ATTACK}\n")
-    make_results(folder / "scores.json")
+    make_results(folder / "scores.json", ids=(SMALL, "VisualDialogue-100-v0"))
     return folder
 
 
@@ -203,6 +203,8 @@ def test_results_are_a_table(page):
     go(page, "#/results/4")
     one_of(page, "td", "random")
     assert re.search(r"\[−\d", one_of(page, "table.figures").text)
+    one_of(page, "td", "percentile")
+    one_of(page, "h2", "VisualDialogue-100-v0: measures")
 
 
 def test_hostile_text_stays_text(page):
