@@ -69,6 +69,10 @@ class Viewer:
         """A page of stored dialogues; see `Listing.page`."""
         return self._listing(query).page(query)
 
+    def analysis(self, query: Query) -> dict[str, Any]:
+        """Success by domain, unanswered requests, misheard acts, loops and failures."""
+        return self._listing(query).analysis
+
     def dialogue(self, query: Query) -> dict[str, Any]:
         """A stored dialogue, with the scores that its replies were given."""
         listing, row = self._listing(query), query.whole("row")

@@ -60,6 +60,7 @@ def routes(viewer: Viewer) -> list[Route]:
     return [
         Route("GET", "/api/sources", viewer.sources),
         Route("GET", "/api/dialogues/{source}", viewer.page),
+        Route("GET", "/api/dialogues/{source}/analysis", viewer.analysis, plays=True),
         Route("GET", "/api/dialogues/{source}/{row}", viewer.dialogue),
         Route("GET", "/api/dialogues/{source}/{row}/replay", viewer.replay, plays=True),
         Route("GET", "/api/runs/{source}", viewer.run),

@@ -13,7 +13,7 @@ from dialgym.tasks.slot_filling.domain.ontology import NAME, NONE
 from dialgym.tasks.slot_filling.summary import Summariser
 from dialgym.tasks.slot_filling.summary_acts import SummaryActs
 from dialgym.tasks.slot_filling.task import SlotFilling
-from dialgym.tasks.slot_filling.tracker import Evidence, FocusTracker, Layout, Tracker
+from dialgym.tasks.slot_filling.tracker import BeliefTracker, Evidence, FocusTracker, Layout
 from dialgym.tasks.slot_filling.types import (
     Accepted,
     SlotFillingBelief,
@@ -28,7 +28,7 @@ Beliefs = Sequence[SlotFillingBelief]
 
 
 def _track(
-    tracker: Tracker, beliefs: Beliefs, systems: Sequence[Act], heard: Sequence[Hypotheses]
+    tracker: BeliefTracker, beliefs: Beliefs, systems: Sequence[Act], heard: Sequence[Hypotheses]
 ) -> None:
     """Update each belief; changes `beliefs`."""
     if type(tracker) is FocusTracker:

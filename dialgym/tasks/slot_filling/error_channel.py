@@ -275,6 +275,16 @@ class ListChannel:
         return [*heard, (NULL, rest / total)]
 
 
+def channel_of(
+    noise: str, ontology: Ontology, rate: float, fidelity: str
+) -> SingleChannel | ListChannel:
+    """The channel of a setting `noise`: ``"single"``, or a name of `STATISTICS`."""
+    one_of("noise", noise, (*STATISTICS, "single"), "SlotFilling")
+    if noise == "single":
+        return SingleChannel(ontology, rate)
+    return ListChannel(ontology, rate, STATISTICS[noise], fidelity)
+
+
 def _cumulated(weights: Sequence[float]) -> list[float]:
     total = sum(weights)
     return list(accumulate(weight / total for weight in weights))

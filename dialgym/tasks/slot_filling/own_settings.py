@@ -13,7 +13,7 @@ from dialgym.tasks.slot_filling.domain.ontology import Ontology
 from dialgym.tasks.slot_filling.rewards import Rewards
 from dialgym.tasks.slot_filling.settings import Masks
 from dialgym.tasks.slot_filling.summary import Thresholds
-from dialgym.tasks.slot_filling.tracker import TRACKERS, Tracker
+from dialgym.tasks.slot_filling.tracker import TRACKERS, BeliefTracker
 from dialgym.tasks.slot_filling.user import USERS, SlotUserBehaviour
 
 WHERE = "SlotFilling"
@@ -109,13 +109,13 @@ def masks_of(masks: Given | bool, default: bool) -> Masks:
     return Masks(**{name: bool(given.get(name, default)) for name in Masks._fields})
 
 
-def tracker_of(tracker: Any, ontology: Ontology, fidelity: str) -> tuple[Tracker, Thresholds]:
+def tracker_of(tracker: Any, ontology: Ontology, fidelity: str) -> tuple[BeliefTracker, Thresholds]:
     """A tracker and its thresholds: a name of `TRACKERS`, your own, or a mapping with `tracker`.
 
     No YAML file: it could name a class to import, which files may only where a caller has.
 
     Raises:
-        ValueError: another name or threshold, or an object that is no `Tracker`.
+        ValueError: another name or threshold, or an object that is no `BeliefTracker`.
     """
     given = dict(tracker) if isinstance(tracker, Mapping) else {"tracker": tracker}
     chosen = given.pop("tracker", "focus")

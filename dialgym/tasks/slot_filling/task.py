@@ -16,12 +16,7 @@ from dialgym.tasks.corpora import BUILT_IN
 from dialgym.tasks.findings import Findings
 from dialgym.tasks.slot_filling.domain.domain import domain_files, load_domain
 from dialgym.tasks.slot_filling.domain.goals import GoalGenerator, goal_acts
-from dialgym.tasks.slot_filling.error_channel import (
-    FIDELITIES,
-    STATISTICS,
-    ListChannel,
-    SingleChannel,
-)
+from dialgym.tasks.slot_filling.error_channel import FIDELITIES, channel_of
 from dialgym.tasks.slot_filling.findings import findings_of, note_misheard
 from dialgym.tasks.slot_filling.languages import HYPOTHESES, LANGUAGES, USER_ACTS, read_notation
 from dialgym.tasks.slot_filling.languages.notation import MOST_VALUES
@@ -108,8 +103,8 @@ class SlotFilling(Task):
         inform_accepted: accepted slots from which on ``inform`` is allowed, and the handcrafted
             policy offers a row, although there is more to ask.
         inform_slots: most slots that one act of the system tells of, 1 to 11.
-        tracker: ``"focus"``; ``"baseline"``, the likeliest value so far; your own, a `Tracker` or
-            its ``module:Class``, made of the ontology; or a mapping with one of them and
+        tracker: ``"focus"``; ``"baseline"``, the likeliest value so far; your own `BeliefTracker`
+            or its ``module:Class``, made of the ontology; or a mapping with one of them and
             `Thresholds`, ``{"tracker": "focus", "requested": 0.3, "accepted": 0.6, "sure": 0.5}``.
 
     Options of reset: ``constraints``, a mapping of slots to values or ``dontcare``; ``requests``,
@@ -145,15 +140,7 @@ class SlotFilling(Task):
     }
     batches = {SYSTEM: (f"{POLICIES}:SlotAgendaPolicy", f"{ROOM}.batch:SlotFillingBatch")}  # noqa: RUF012
     hidden_fields = {  # noqa: RUF012
-        SYSTEM: (
-            "user_state",
-            "planned",
-            "simulated",
-            "told",
-            "goal",
-            "heard_by_user",
-            "misheard",
-        ),
+        SYSTEM: ("user_state", "planned", "simulated", "told", "goal", "heard_by_user", "misheard"),
         USER: ("belief", "summary", "chosen", "heard_by_system", "misheard"),
     }
     how_to_play = {  # noqa: RUF012
@@ -194,7 +181,7 @@ class SlotFilling(Task):
         ontology, database = self.domain.ontology, self.domain.database
         self.error_rate = chosen.error_rate if error_rate is None else error_rate
         self.noise = chosen.noise if noise is None else noise
-        self.channel = self._channel()
+        self.channel = channel_of(self.noise, ontology, self.error_rate, fidelity)
         self.tracker, limits = tracker_of(own.tracker, ontology, fidelity)
         self.summariser = Summariser(Layout(ontology), database, fidelity == "pydial", limits)
         self.masks = masks_of(own.masks, chosen.masks)
@@ -213,13 +200,6 @@ class SlotFilling(Task):
         """The state of the files of the domain, and of its settings."""
         files = {*domain_files(settings.get("domain", DOMAIN)), *yaml_files(*settings.values())}
         return tuple(fingerprint(file) for file in sorted(files) if file.is_file())
-
-    def _channel(self) -> SingleChannel | ListChannel:
-        ontology = self.domain.ontology
-        one_of("noise", self.noise, (*STATISTICS, "single"), self.name)
-        if self.noise == "single":
-            return SingleChannel(ontology, self.error_rate)
-        return ListChannel(ontology, self.error_rate, STATISTICS[self.noise], self.fidelity)
 
     def _facts(self) -> Facts:
         bounds, components = self.rewards.bounds(self.turns), self.rewards.components
@@ -380,8 +360,7 @@ class SlotFilling(Task):
 
     def findings(self, state: SlotFillingState) -> Findings:
         """The one domain's success and share of answered requests; and the rest."""
-        success = succeeded(state.user_state, self.domain.database, self.fidelity != "pydial")
-        return findings_of(state, self.domain.ontology.domain, success)
+        return findings_of(state, self.domain, self.fidelity != "pydial")
 
     def _take_in(self, state: SlotFillingState, simulated: bool) -> None:
         """The user's state after the system's act."""

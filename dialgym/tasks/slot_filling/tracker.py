@@ -138,7 +138,7 @@ class Evidence:
                 self.goals[entry] = self.goals.get(entry, 0.0) + p
 
 
-class Tracker(Protocol):
+class BeliefTracker(Protocol):
     """A tracker, by its methods; your own may be any object that has them."""
 
     def begin(self) -> SlotFillingBelief:
@@ -277,7 +277,7 @@ class BaselineTracker(FocusTracker):
         return kept
 
 
-TRACKERS: Mapping[str, Callable[[Ontology, str], Tracker]] = {
+TRACKERS: Mapping[str, Callable[[Ontology, str], BeliefTracker]] = {
     "focus": FocusTracker,
     "baseline": BaselineTracker,
 }
