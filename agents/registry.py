@@ -137,6 +137,8 @@ _TABLE = (
      "GPPolicy", "sparse Gaussian process SARSA with Thompson sampling"),
     ("committee", "agents.acts.gp.committee:Committee", (ACTS,),
      "GPPolicy", "Bayesian committee machine of GP-SARSA processes, one a domain"),
+    ("policy-manager", "agents.acts.policy_manager:MultiDomainLearner", (ACTS,),
+     "ManagerPolicy", "a policy for each domain of one dialogue, from its own turns"),
     ("stock-ppo", "stable_baselines3.ppo.ppo:PPO", (TOKENS, ACTS),
      "MlpPolicy", "PPO of Stable-Baselines3"),
     ("maskable-ppo", "sb3_contrib.ppo_mask.ppo_mask:MaskablePPO", (TOKENS, ACTS),
@@ -172,6 +174,7 @@ POLICIES = {
     "FeudalQPolicy": "agents.acts.feudal.dqn:FeudalQPolicy",
     "UtteranceGPTPolicy": "agents.policies.utterance:UtteranceGPTPolicy",
     "GPPolicy": "agents.acts.gp.policy:GPPolicy",
+    "ManagerPolicy": "agents.acts.policy_manager:ManagerPolicy",
     "CHAIPolicy": "agents.offline.chai:CHAIPolicy",
     "ReturnGPTPolicy": "agents.offline.decision_transformer:ReturnGPTPolicy",
 }

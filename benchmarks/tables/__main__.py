@@ -15,6 +15,7 @@ from shutil import copyfile
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
 
+from benchmarks.tables.comments import comments_table
 from benchmarks.tables.lmrl import lmrl_table
 from dialgym.cli.app import app
 from dialgym.io.files import write_text
@@ -24,6 +25,7 @@ ROWS = ROOT / "benchmarks" / "results"
 DOCS = ROOT / "docs" / "results"
 TRANSFER = "python -m benchmarks.transfer --panel slot-filling-words"
 LMRL = "leaderboard_wordle_lmrl"
+COMMENTS = "leaderboard_comments"
 PYDIAL = "pydial"
 LEADERBOARD: Mapping[str, str] = MappingProxyType(
     {
@@ -88,7 +90,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def how() -> dict[str, str]:
     """The command that makes each file of docs/results."""
     rows = {name: f"dialgym leaderboard {command}" for name, command in LEADERBOARD.items()}
-    return {**rows, LMRL: "python -m benchmarks.tables --write", **OTHERS}
+    own = dict.fromkeys((LMRL, COMMENTS), "python -m benchmarks.tables --write")
+    return {**rows, **own, **OTHERS}
 
 
 def make(out: Path) -> None:
@@ -97,6 +100,7 @@ def make(out: Path) -> None:
         where = ["--results", str(ROWS), "--markdown", str(out / f"{name}.md")]
         app(["leaderboard", *command.split(), *where], standalone_mode=False)
     write_text(out / f"{LMRL}.md", lmrl_table(ROWS))
+    write_text(out / f"{COMMENTS}.md", comments_table(ROWS))
 
 
 def make_pydial(folder: Path) -> None:

@@ -23,6 +23,7 @@ from dialgym.cli.common import (
     job_progress,
     numbers,
     parse_seeds,
+    print_results,
     progress,
     require_agents,
     resumable,
@@ -136,9 +137,8 @@ def print_benchmark(outcome: Any, all_named: bool) -> None:
         outcome: of the benchmark.
         all_named: all policies were asked for: it is told which of them environments do not have.
     """
-    from dialgym.experiments.result import results_as_table
 
-    console.print(results_as_table(outcome.results, console.width))
+    print_results(outcome.results)
     for note in outcome.notes:
         console.print(note, style="yellow", markup=False)
     for name, absent in outcome.absent.items() if all_named else ():

@@ -137,6 +137,16 @@ def require_agents() -> ModuleType:
     return agents
 
 
+def print_results(results: Sequence[Any]) -> None:
+    """Print the table of some results, and tables of what their tasks measure."""
+    from dialgym.experiments.metric_tables import metrics_as_tables
+    from dialgym.experiments.result import measured_in, results_as_table
+
+    console.print(results_as_table(results, console.width))
+    for table in metrics_as_tables(measured_in(results), console.width):
+        console.print(table)
+
+
 def complain(message: str) -> None:
     """Print an error in red on one line of the error stream."""
     err = Console(stderr=True, highlight=False, soft_wrap=True)

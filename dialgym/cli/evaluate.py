@@ -28,6 +28,7 @@ from dialgym.cli.common import (
     console,
     numbers,
     parse_seeds,
+    print_results,
     progress,
     settings,
 )
@@ -73,6 +74,15 @@ def evaluate(
             show_default=False,
         ),
     ] = None,
+    measures: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME,...",
+            help="Of replies, in tasks of replies: rouge1,rougeL,meteor,sacrebleu,intent,words or "
+            "any reward.",
+            show_default=False,
+        ),
+    ] = "",
     json: Annotated[
         Path | None,
         typer.Option(help="Where to write the result too, the first of two; all with --over."),
@@ -85,7 +95,7 @@ def evaluate(
     """Score one policy: returns, success, normalised score, 95 % intervals."""
     from dialgym.experiments import evaluate as run
     from dialgym.experiments.over import over_as_table, write_over
-    from dialgym.experiments.result import DRAWN, GREEDY, results_as_table
+    from dialgym.experiments.result import DRAWN, GREEDY
 
     if actions is not None:
         one_of("--actions", actions, (DRAWN, GREEDY), "dialgym evaluate")
@@ -105,6 +115,7 @@ def evaluate(
                 trust=trust,
                 report=report,
                 policy_kwargs=settings(param, "--param"),
+                measures=[name for name in measures.split(",") if name],
             )
 
     results = []
@@ -117,7 +128,7 @@ def evaluate(
         console.print(over_as_table(results, setting, console.width))
         write_over(results, setting, json, curve["plot"])
         return
-    console.print(results_as_table(results, console.width))
+    print_results(results)
     if json:
         results[0].to_json(json)
 

@@ -125,6 +125,8 @@ class TokenData:
         constant: float = 0.0,
         by_token: Mapping[int | str, float] | str | PathLike[str] | None = None,
         scale: float = 1.0,
+        reward_scale: float = 1.0,
+        reward_shift: float = 0.0,
     ) -> "TokenData":
         """The same data with rewards added to the environment's at every action.
 
@@ -133,6 +135,9 @@ class TokenData:
             by_token: more for some of them, by the token's id or its text, such as ``<end>``; or a
                 JSON file of rewards by id.
             scale: factor of those in `by_token`.
+            reward_scale: factor of the environment's.
+            reward_shift: added to the environment's for each utterance, at its last action; with
+                `reward_scale` what the options of views of these names do.
 
         Raises:
             ValueError: a token is not in the vocabulary, or a reward is no finite number.
@@ -144,7 +149,16 @@ class TokenData:
             token = token_id(self.layout.tokenizer, name, where)
             table[token] += scale * finite_number(f"{where}: the reward of {name!r}", value)
         more = np.where(self.is_action, table[self.tokens], np.float32(0))
-        return replace(self, reward=self.reward + more)
+        factor = np.float32(finite_number(f"{where}: reward_scale", reward_scale))
+        shift = np.float32(finite_number(f"{where}: reward_shift", reward_shift))
+        own = factor * self.reward + shift * self._ends_utterance()
+        return replace(self, reward=own + more)
+
+    def _ends_utterance(self) -> np.ndarray:
+        """Mark the last action of each of the learner's utterances, (tokens,) bool."""
+        goes_on = np.append(self.is_action[1:], False)
+        goes_on[self.offsets[1:] - 1] = False
+        return self.is_action & ~goes_on
 
 
 def _rewards(

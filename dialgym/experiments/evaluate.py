@@ -2,11 +2,13 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
 from dialgym.errors import check_arguments, whole_number
+from dialgym.experiments.measures import check_names, with_measures
 from dialgym.experiments.result import DRAWN, GREEDY, Episodes, Result
 from dialgym.registry import Environment, RegistryEntry, entry_of
 from dialgym.rollouts import EpisodeBatch, Player, Policy, Report
@@ -18,8 +20,9 @@ from dialgym.rollouts.policies import (
     settings_of,
 )
 from dialgym.simulators import is_oracle
+from dialgym.views.options import REWARD_OPTIONS
 
-NEUTRAL = {"tokenizer", "action_masks"}
+NEUTRAL = {"tokenizer", "action_masks", *REWARD_OPTIONS}
 """Arguments of an environment that leave its reference scores valid."""
 
 
@@ -39,6 +42,8 @@ class EvaluateOptions(TypedDict, total=False):
         policy_kwargs: settings of a registered policy, or of how a saved model speaks, such as
             ``{"beta": 4.0}``, see `agents.with_decoding`; in `Result.policy_kwargs`. With one of
             drawing (temperature, top_k, top_p) actions are drawn, unless `deterministic` is given.
+        measures: of replies, in tasks of replies: ROUGE, METEOR, BLEU, intent ..., or any reward;
+            see `dialgym.rewards.metrics`. They are in `Episodes.measures` and `Episodes.figures`.
     """
 
     name: str | None
@@ -48,6 +53,7 @@ class EvaluateOptions(TypedDict, total=False):
     record: bool
     options: Mapping[str, Any] | None
     policy_kwargs: Mapping[str, Any] | None
+    measures: Sequence[str]
 
 
 def evaluate(
@@ -88,7 +94,9 @@ def evaluate(
     """
     check_arguments(more, EvaluateOptions.__annotations__, "evaluate")
     kwargs, called = dict(env_kwargs or {}), more.get("name") or policy_name(policy)
+    measures = check_names(more.get("measures", ()), "evaluate")
     trust, best = more.get("trust", False), more.get("deterministic")
+    record = more.get("record", False)
     settings = dict(more.get("policy_kwargs") or {})
     if ids is None:
         policy, ids, remembered = open_where_trained(policy, trust, settings)
@@ -114,14 +122,17 @@ def evaluate(
             policy_kwargs=own,
             num_envs=min(more.get("num_envs", 128), len(jobs)),
             deterministic=best,
-            record=more.get("record", False),
+            record=record or bool(measures),
         )
         with closing(player):
             played = list(player.play(jobs, more.get("options"), report))
         stand_in, oracle = player.task.stand_in, oracle or is_oracle(player.policy)
         if stand_in:
             stand_ins[entry.id] = stand_in
-        by_id[entry.id] = to_episodes(played, len(seeds), _references(entry, kwargs, stand_in))
+        part = to_episodes(played, len(seeds), _references(entry, kwargs, stand_in))
+        if measures:
+            part = with_measures(part, player.task, measures, played)
+        by_id[entry.id] = part if record else replace(part, dialogues=())
     actions = (GREEDY if best else DRAWN) if drawing else ""
     given = own or settings_of(opened)
     return Result(called, tuple(seeds), by_id, kwargs, stand_ins, oracle, actions, given)

@@ -8,11 +8,13 @@ as figures.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from dialgym.errors import unknown
+from dialgym.experiments.result import Episodes
 from dialgym.io.strict_reader import all_finite
 from dialgym.rewards import Reply
 from dialgym.rewards.compose import reward_rows
@@ -60,6 +62,20 @@ def measure_replies(
     means = {name: float(np.mean(column)) for name, column in single.items()}
     figures = {name: round(means.get(name, whole[name]), 6) for name in names}
     return {"replies": {name: single[name] for name in names if name in single}, "figures": figures}
+
+
+def with_measures(
+    part: Episodes, task: Any, names: Sequence[str], played: Sequence[EpisodeBatch]
+) -> Episodes:
+    """The episodes with measures of their replies.
+
+    Raises:
+        ValueError: the task is not one of replies, or has no such judge.
+    """
+    found = measure_replies(task, names, played)
+    columns = {n: np.array(v).reshape(part.returns.shape) for n, v in found["replies"].items()}
+    figures = {name: found["figures"][name] for name in names if name not in columns}
+    return replace(part, measures=columns, figures=figures)
 
 
 def replies_of(task: ReplyTask, part: EpisodeBatch) -> Iterator[Reply]:

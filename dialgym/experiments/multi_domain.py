@@ -10,7 +10,8 @@ from dialgym.registry import Environment, entry_of
 from dialgym.rollouts.episodes import episode_seed, policy_rng
 from dialgym.tasks.base import SYSTEM
 from dialgym.tasks.slot_filling import SlotFilling
-from dialgym.tasks.slot_filling.multi_domain import TOPICS, MultiDomain
+from dialgym.tasks.slot_filling.multi_domain import MultiDomain
+from dialgym.tasks.slot_filling.multi_domain_acts import TOPICS
 from dialgym.views.making import split_kwargs
 from dialgym.views.two_party import ActTwoPartyEnv
 

@@ -16,6 +16,7 @@ import numpy as np
 from dialgym.experiments.benchmark import Benchmark
 from dialgym.experiments.curves import Curve
 from dialgym.experiments.measure_tables import measures_as_html
+from dialgym.experiments.metric_tables import NOTE, metric_tables
 from dialgym.experiments.panel_tables import (
     UNITS,
     describe_replays,
@@ -24,7 +25,7 @@ from dialgym.experiments.panel_tables import (
     ranking_rows,
 )
 from dialgym.experiments.ranking import Ranking
-from dialgym.experiments.result import PREFIX, Result, caption, labels
+from dialgym.experiments.result import PREFIX, Result, caption, labels, measured_in
 from dialgym.experiments.row import SCRIPTED
 from dialgym.experiments.samples import SampleDialogue, SampleUtterance
 from dialgym.experiments.statistics import Estimate, format_interval, performance_profile
@@ -115,6 +116,11 @@ def _scores(results: Sequence[Result]) -> Iterator[str]:
         yield f"<h3>{escape(label.removeprefix(PREFIX))}</h3>\n"
         yield html_table([head, *(_cells(r, env_id) for r in own)], "scores", bars=(2, bars))
     yield f'<p class="note">{escape(caption(*results))}</p>'
+    tables = list(metric_tables(measured_in(results)))
+    for label, rows in tables:
+        yield f"<h3>{escape(label)}: measures</h3>\n{html_table(rows, 'scores')}"
+    if tables:
+        yield f'<p class="note">{escape(NOTE)}</p>'
 
 
 def _cells(result: Result, env_id: str) -> list[str]:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
+from math import isfinite, nan
 from operator import itemgetter
 from os import PathLike
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from dialgym.errors import unknown
+from dialgym.experiments.metric_tables import metrics_as_markdown
 from dialgym.experiments.statistics import (
     Estimate,
     Interval,
@@ -21,6 +23,7 @@ from dialgym.experiments.statistics import (
     format_estimate,
     interval,
     iqm,
+    measured_mean,
 )
 from dialgym.experiments.tables import markdown_table, rich_table
 from dialgym.io.checksums import read_json_checked, write_json_checked
@@ -49,6 +52,8 @@ class Episodes:
         metrics: (K, E) float64 each, by name: what the task measures of a dialogue that is over
             (`Task.metrics`; -1 where there was nothing to measure). Empty for several environments.
         dialogues: what was said, where that was asked for; it is in no file.
+        measures: (K, E) float64 each, by name: measures of replies that were asked for.
+        figures: those of them that are of all replies at once, such as corpus BLEU.
     """
 
     returns: np.ndarray
@@ -57,6 +62,8 @@ class Episodes:
     scores: np.ndarray | None = None
     metrics: Mapping[str, np.ndarray] = field(default_factory=dict)
     dialogues: tuple[EpisodeBatch, ...] = ()
+    measures: Mapping[str, np.ndarray] = field(default_factory=dict)
+    figures: Mapping[str, float] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         low, high = self.interval
@@ -103,6 +110,14 @@ class Episodes:
     def score_interval(self) -> Interval | None:
         """95 % stratified bootstrap interval of the score."""
         return None if self.scores is None else interval(bootstrap(self.scores).mean)
+
+    @cached_property
+    def measured(self) -> dict[str, Estimate | None]:
+        """Means of metrics and measures with 95 % intervals; None where nothing was measured."""
+        figures = {name: Estimate(value, nan, nan) for name, value in self.figures.items()}
+        measures = {n: Estimate(float(v.mean()), *interval(bootstrap(v).mean))
+                    for n, v in self.measures.items()}  # fmt: skip
+        return {n: measured_mean(v) for n, v in self.metrics.items()} | measures | figures
 
     @cached_property
     def _resampled(self) -> Resampled:
@@ -201,7 +216,10 @@ class Result:
         return self.overall.score
 
     def to_markdown(self) -> str:
-        """A table with a row for each environment and, if there are several, one for all."""
+        """A table with a row for each environment and, if there are several, one for all.
+
+        After it, by environment, what the task measures.
+        """
         return results_as_markdown([self])
 
     def as_dict(self) -> dict[str, Any]:
@@ -258,11 +276,15 @@ def read_json(path: str | PathLike[str], *names: str) -> dict[str, Any]:
 def _as_dict(part: Episodes) -> dict[str, Any]:
     """The arrays, and for the reader the figures made of them."""
     arrays = {name: getattr(part, name) for name in ("returns", "solved", "lengths", "scores")}
+    measured = part.measured.items()
     figures = ("mean_return", "interval", "iqm", "iqm_interval", "success", "mean_length")
     return {
         **{name: getattr(part, name) for name in (*figures, "score", "score_interval")},
         **{name: None if array is None else array.tolist() for name, array in arrays.items()},
         "metrics": {name: array.tolist() for name, array in part.metrics.items()},
+        "measures": {name: array.tolist() for name, array in part.measures.items()},
+        "figures": dict(part.figures),
+        "measured": {n: e and [v if isfinite(v) else None for v in e] for n, e in measured},
     }
 
 
@@ -274,6 +296,8 @@ def _from_dict(values: Mapping[str, Any]) -> Episodes:
         np.array(values["lengths"], np.int64),
         None if scores is None else np.array(scores, np.float64),
         {name: np.array(rows, np.float64) for name, rows in values["metrics"].items()},
+        measures={n: np.array(v, np.float64) for n, v in values.get("measures", {}).items()},
+        figures=values.get("figures", {}),
     )
 
 
@@ -315,8 +339,24 @@ def _cells(part: Episodes) -> tuple[str, ...]:
 
 
 def results_as_markdown(results: Sequence[Result]) -> str:
-    """A Markdown table with a row for each environment and policy, and what its figures mean."""
-    return f"{markdown_table([HEAD, *result_rows(results)])}\n{caption(*results)}\n"
+    """A Markdown table with a row for each environment and policy, and what its figures mean.
+
+    After it tables of what the tasks measure.
+    """
+    table = f"{markdown_table([HEAD, *result_rows(results)])}\n{caption(*results)}\n"
+    return table + metrics_as_markdown(measured_in(results))
+
+
+def measured_in(results: Sequence[Result]) -> dict[str, dict[str, dict[str, Estimate | None]]]:
+    """Estimates of what the tasks measure, by environment and policy."""
+    return {
+        label.removeprefix(PREFIX): {
+            result.name: result.by_id[env_id].measured
+            for result in results
+            if env_id in result.by_id and result.label(env_id) == label
+        }
+        for env_id, label in labels(results)
+    }
 
 
 def results_as_table(results: Sequence[Result], width: int | None = None) -> "Table":

@@ -30,6 +30,7 @@ from dialgym.tasks.generators import Logs, Scripts, Tree
 from dialgym.trust import check_names
 from dialgym.views.dialogue import Dialogue
 from dialgym.views.making import make_vec, split_kwargs
+from dialgym.views.options import REWARD_OPTIONS
 from dialgym.views.speakers import find_speaker
 
 Source = Policy | Tree | Scripts | Logs
@@ -158,7 +159,8 @@ class Player:
     @cached_property
     def env(self) -> Any:
         """The batched view, for a policy with `predict`."""
-        kwargs = {**self.env_kwargs, "autoreset_mode": "Disabled"}
+        own = {name: v for name, v in self.env_kwargs.items() if name not in REWARD_OPTIONS}
+        kwargs = {**own, "autoreset_mode": "Disabled"}
         return make_vec(self.entry, self.num_envs, **kwargs).unwrapped
 
     def play(

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dialgym.errors import one_of, unexpected
+from dialgym.errors import finite_number, one_of, unexpected
 from dialgym.kinds import KINDS
 from dialgym.tasks import Task
 from dialgym.views.render import RENDER_MODES
@@ -15,6 +15,8 @@ from dialgym.views.speakers import SimulatorLike
 
 SINGLE, BATCH, TWO_PARTY = "single", "batch", "two-party"
 """The forms of a view."""
+REWARD_OPTIONS = ("reward_scale", "reward_shift")
+"""Options of whoever learns, which leave dialogues and their scores as they are."""
 
 
 def _of(*forms: str, by_kind: bool = False) -> dict[str, Any]:
@@ -43,6 +45,10 @@ class ViewOptions:
             teaches the learner; see `dialgym.tasks.NamesTruth`.
         belief_gain: reward of each bit by which a turn raises the posterior of the hidden truth,
             beside the task's; see `dialgym.views.extras.belief_gain`. 0 for the task's alone.
+        reward_scale: factor of the reward of each of the learner's utterances, its belief gain
+            included, for whoever learns from it: `dialgym.rollouts.Player`, and so scores and
+            stored dialogues, have the task's own, and so have the parts in an info.
+        reward_shift: added to the reward of each of its utterances, after the factor.
         max_episode_steps: truncate the dialogues of a batch after so many steps, as `TimeLimit`
             does those of a single env. None and -1 for no limit.
     """
@@ -57,6 +63,8 @@ class ViewOptions:
     anchors: bool = field(default=False, metadata=_of(SINGLE, BATCH))
     truths: bool = field(default=False, metadata=_of(SINGLE, BATCH))
     belief_gain: float = field(default=0.0, metadata=_of(SINGLE, BATCH))
+    reward_scale: float = field(default=1.0, metadata=_of(SINGLE, BATCH))
+    reward_shift: float = field(default=0.0, metadata=_of(SINGLE, BATCH))
     max_episode_steps: int | None = field(default=None, metadata=_of(BATCH))
 
     def check(self, name: str) -> None:
@@ -65,6 +73,8 @@ class ViewOptions:
             value = getattr(self, known.name)
             if isinstance(known.default, bool) and not isinstance(value, bool | np.bool_):
                 raise ValueError(f"{known.name} of {name} must be True or False; got {value!r}.")
+        for number in REWARD_OPTIONS:
+            finite_number(f"{number} of {name}", getattr(self, number))
         one_of("render_mode", self.render_mode, (*RENDER_MODES, None), name)
         limit = self.max_episode_steps
         if limit not in (None, -1) and not (isinstance(limit, int) and limit >= 1):
@@ -72,6 +82,12 @@ class ViewOptions:
                 f"max_episode_steps of {name} must be a whole number from 1, or None; got "
                 f"{limit!r}."
             )
+
+    def rescaled(self, reward: Any) -> Any:
+        """Scale and shift the reward of an utterance, or an array of them."""
+        if self.reward_scale == 1 and not self.reward_shift:
+            return reward
+        return self.reward_scale * reward + self.reward_shift
 
     @property
     def step_limit(self) -> int | None:

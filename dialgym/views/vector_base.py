@@ -301,7 +301,7 @@ class DialogueVectorEnv(SpecMixin, gym.vector.VectorEnv):
         if self._watch is not None:
             self._watch.note(rows, outcome.reward, outcome.components, over)
         fits[~over] &= self._open(rows[~over])
-        reward[rows] = outcome.reward + extra_reward
+        reward[rows] = self.options.rescaled(outcome.reward + extra_reward)
         terminated[rows] = outcome.terminated
         truncated[rows] = outcome.truncated | ~(fits | over)
         info = self._info.of_turns(rows, texts, self.dialogues.turn(rows), outcome)

@@ -15,16 +15,13 @@ from dialgym.simulators import EachReplies
 from dialgym.tasks.acts import ActSpeaker, PartyActs, RandomActs
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome
 from dialgym.tasks.slot_filling.multi_domain import (
-    ASK,
-    HELLO,
     HIDDEN_FROM_SYSTEM,
     TOPIC,
-    TOPICS,
     MultiDomain,
     MultiDomainState,
     domain_name,
-    spoken,
 )
+from dialgym.tasks.slot_filling.multi_domain_acts import ASK, HELLO, TOPICS, spoken
 from dialgym.tasks.slot_filling.own_settings import Given
 from dialgym.tasks.slot_filling.party_acts import SlotUserActs
 from dialgym.tasks.slot_filling.policies import HandcraftedSystem

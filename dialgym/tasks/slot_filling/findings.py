@@ -1,14 +1,19 @@
 """Findings about a dialogue of slot filling: requests, what it failed by, misheard acts."""
 
+from collections.abc import Mapping
+
 from dialgym.language.acts import Act, Hypotheses, print_act
 from dialgym.tasks.findings import Findings, Labelled, misheard
+from dialgym.tasks.slot_filling.domain.domain import Domain
 from dialgym.tasks.slot_filling.domain.ontology import NAME, NONE
+from dialgym.tasks.slot_filling.rewards import succeeded
 from dialgym.tasks.slot_filling.types import SlotFillingState
 
 
-def findings_of(state: SlotFillingState, domain: str, success: bool) -> Findings:
-    """Success in the one domain, its share of answered requests, and the rest."""
-    told = state.user_state.requests
+def findings_of(state: SlotFillingState, of: Domain, checked: bool) -> Findings:
+    """Success in the one domain (see `succeeded`), its share of answered requests, and the rest."""
+    domain, told = of.ontology.domain, state.user_state.requests
+    success = succeeded(state.user_state, of.database, checked)
     requests = {slot: value is not None for slot, value in told.items() if slot != NAME}
     share = sum(requests.values()) / len(requests) if requests else -1.0
     return Findings(
@@ -16,6 +21,21 @@ def findings_of(state: SlotFillingState, domain: str, success: bool) -> Findings
         {f"{domain} {slot}": answered for slot, answered in requests.items()},
         [] if success else [f"{domain}: {_failure(state)}"],
         state.misheard,
+    )
+
+
+def findings_of_domains(own: Mapping[str, Findings], success: Mapping[str, bool]) -> Findings:
+    """Those of a dialogue about several domains, by the domains' names."""
+    served = {
+        name: {**measures, "success": float(success.get(name, False))}
+        for name, each in own.items()
+        for measures in each.domains.values()
+    }
+    return Findings(
+        served,
+        {request: told for each in own.values() for request, told in each.requests.items()},
+        [f"{name}: not served" for name, measures in served.items() if not measures["success"]],
+        [mistake for each in own.values() for mistake in each.misheard],
     )
 
 

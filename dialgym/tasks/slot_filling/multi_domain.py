@@ -16,17 +16,23 @@ from dialgym.tasks.batch import add
 from dialgym.tasks.corpora import BUILT_IN
 from dialgym.tasks.findings import Findings
 from dialgym.tasks.slot_filling.domain.ontology import DONTCARE, TYPE
+from dialgym.tasks.slot_filling.findings import findings_of_domains
 from dialgym.tasks.slot_filling.languages import read_notation
-from dialgym.tasks.slot_filling.party_acts import SlotSystemActs
+from dialgym.tasks.slot_filling.multi_domain_acts import (
+    ASK,
+    BYE,
+    HELLO,
+    TOPICS,
+    DomainActs,
+    TopicActs,
+    spoken,
+)
 from dialgym.tasks.slot_filling.task import SlotFilling
 from dialgym.tasks.slot_filling.types import SlotFillingState
 
 Generator = np.random.Generator
-TOPICS = "topics"
-"""The party that speaks while it is not known which domain the user means."""
 TOPIC = "topic"
 """The slot by which the user says which one."""
-HELLO, ASK, BYE = "hello", "ask_topic", "bye"
 HIDDEN_FROM_SYSTEM = ("wanted", "naming", "user_lines")
 """Attributes of a state that no agent of the system is told."""
 KNOWN = 0.5
@@ -336,18 +342,8 @@ class MultiDomain(Task):
 
     def findings(self, state: MultiDomainState) -> Findings:
         """Those of the domains in which the user had goals."""
-        own = [self.domains[name].findings(state.dialogues[name]) for name in state.wanted]
-        served = {
-            name: {**measures, "success": float(state.success.get(name, False))}
-            for name, each in zip(state.wanted, own)
-            for measures in each.domains.values()
-        }
-        return Findings(
-            served,
-            {request: told for each in own for request, told in each.requests.items()},
-            [f"{name}: not served" for name, measures in served.items() if not measures["success"]],
-            [mistake for each in own for mistake in each.misheard],
-        )
+        own = {name: self.domains[name].findings(state.dialogues[name]) for name in state.wanted}
+        return findings_of_domains(own, state.success)
 
 
 def domain_name(task: SlotFilling) -> str:
@@ -364,48 +360,7 @@ def _credit(
         state.success[name] = bool(outcome.success)
 
 
-def spoken(name: str) -> str:
-    """The text of an act that has no slots."""
-    return print_act(Act(name))
-
-
-class DomainActs(PartyActs):
-    """The acts of the system in one of the domains."""
-
-    def __init__(self, domain: str, task: SlotFilling) -> None:
-        self.domain, self.own = domain, SlotSystemActs(task)
-        self.names, self.size, self.structure = self.own.names, self.own.size, self.own.structure
-
-    def observe(self, state: MultiDomainState) -> np.ndarray:
-        return self.own.observe(state.dialogues[self.domain])
-
-    def mask(self, state: MultiDomainState) -> np.ndarray:
-        return self.own.mask(state.dialogues[self.domain])
-
-    def text(self, state: MultiDomainState, action: Any, rng: Generator) -> str:
-        return self.own.text(state.dialogues[self.domain], action, rng)
-
-    def note(self, state: MultiDomainState, action: Any, text: str) -> None:
-        self.own.note(state.dialogues[self.domain], action, text)
-
-
 def _most(lengths: Iterable[Mapping[str, int]]) -> dict[str, int]:
     """The most of either party."""
     found = list(lengths)
     return {party: max(each[party] for each in found) for party in (SYSTEM, USER)}
-
-
-class TopicActs(PartyActs):
-    """Acts and observations of `topics`; see `MultiDomain`."""
-
-    names = (HELLO, ASK, BYE)
-
-    def __init__(self, domains: tuple[str, ...], turns: int) -> None:
-        self.domains, self.turns, self.size = domains, turns, 2 * len(domains) + 1
-
-    def observe(self, state: MultiDomainState) -> np.ndarray:
-        left = [name not in state.success for name in self.domains]
-        return np.array([*state.evidence, *left, state.attempts / self.turns], np.float32)
-
-    def text(self, state: MultiDomainState, action: Any, rng: Generator) -> str:
-        return spoken(self.names[action])

@@ -143,15 +143,7 @@ class SlotFilling(Task):
     }
     batches = {SYSTEM: (f"{POLICIES}:SlotAgendaPolicy", f"{ROOM}.batch:SlotFillingBatch")}  # noqa: RUF012
     hidden_fields = {  # noqa: RUF012
-        SYSTEM: (
-            "user_state",
-            "planned",
-            "simulated",
-            "told",
-            "goal",
-            "heard_by_user",
-            "misheard",
-        ),
+        SYSTEM: ("user_state", "planned", "simulated", "told", "goal", "heard_by_user", "misheard"),
         USER: ("belief", "summary", "chosen", "heard_by_system", "misheard"),
     }
     how_to_play = {  # noqa: RUF012
@@ -369,8 +361,7 @@ class SlotFilling(Task):
 
     def findings(self, state: SlotFillingState) -> Findings:
         """The one domain's success and share of answered requests; and the rest."""
-        success = succeeded(state.user_state, self.domain.database, self.fidelity != "pydial")
-        return findings_of(state, self.domain.ontology.domain, success)
+        return findings_of(state, self.domain, self.fidelity != "pydial")
 
     def _take_in(self, state: SlotFillingState, simulated: bool) -> None:
         """The user's state after the system's act."""

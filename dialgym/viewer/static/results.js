@@ -9,7 +9,7 @@ export async function results({ place, site, parts }) {
   if (!source) throw new Error("No results were given. Start with: dialgym view results.json");
   const { results: found } = await get(`results/${source.number}`);
   const ids = [...new Set(found.flatMap((result) => Object.keys(result.environments)))];
-  add(place, h("h1", null, source.name), tabs(site, "results", source.number), ids.map((id) => table(id, found)), pairs(ids, found));
+  add(place, h("h1", null, source.name), tabs(site, "results", source.number), ids.map((id) => [table(id, found), measures(id, found)]), pairs(ids, found));
 }
 
 function table(id, found) {
@@ -23,6 +23,18 @@ function table(id, found) {
       h("td", null, number(part.mean_return), interval(part.interval)), h("td", null, bar(part.mean_return)), h("td", null, number(part.iqm), interval(part.iqm_interval)),
       h("td", null, percent(part.success)), h("td", null, number(part.score, 1), interval(part.score_interval, 1)), h("td", null, number(part.mean_length)))))),
   h("p.note", null, "In brackets: 95 % stratified bootstrap interval. Score: 0 is the random policy, 100 the expert."));
+}
+
+function measures(id, found) {
+  const own = found.filter((result) => result.environments[id]);
+  const parts = own.map((result) => result.environments[id].measured);
+  const names = [...new Set(parts.flatMap((part) => Object.keys(part)))].filter((name) => parts.some((part) => part[name]));
+  if (!names.length) return null;
+  const cell = (found) => found ? h("td", null, number(found[0], 3), found[1] === null ? null : interval(found.slice(1), 3)) : h("td", null, "-");
+  return h("section.card.scroll", null, h("h2", null, `${id.replace("dialgym/", "")}: measures`), h("table.figures", null,
+    h("thead", null, h("tr", null, ["measure", ...own.map((result) => result.name)].map((name) => h("th", null, name)))),
+    h("tbody", null, names.map((name) => h("tr", null, h("td", null, name), parts.map((part) => cell(part[name])))))),
+  h("p.note", null, "Measured of each dialogue, where there was something to measure; 95 % bootstrap intervals."));
 }
 
 function interval(bounds, digits = 2) {

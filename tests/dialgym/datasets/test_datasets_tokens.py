@@ -149,6 +149,21 @@ def test_rewards_can_be_added_to_tokens(tmp_path):
             data.with_token_rewards(by_token=by_token)
 
 
+def test_the_rewards_of_utterances_can_be_scaled_and_shifted():
+    for vocabulary in ("char", "word"):
+        games = dialgym.collect("Wordle-20-v0", "random", 4)
+        data = games.tokens(tokenizer=vocabulary)
+        paid = data.with_token_rewards(reward_scale=-5.0, reward_shift=1.5)
+        for row, dialogue in enumerate(games):
+            earned = [turn["reward"] for turn in dialogue["turns"] if turn["said"]]
+            own = slice(data.offsets[row], data.offsets[row + 1])
+            ends = data.is_action[own] & (data.tokens[own] == END)
+            np.testing.assert_allclose(paid.reward[own][ends], [1.5 - 5 * r for r in earned])
+            assert not paid.reward[own][~ends].any()
+    with pytest.raises(ValueError, match="reward_shift must be a finite number; got nan"):
+        data.with_token_rewards(reward_shift=float("nan"))
+
+
 def test_another_tokenizer_for_text():
     data: TokenData = dialgym.collect("Wordle-20-v0", "optimal", 5).tokens(tokenizer="word")
     batch = data.batch([0])

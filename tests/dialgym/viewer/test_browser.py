@@ -34,7 +34,7 @@ def folder(tmp_path_factory):
     hostile(data).save(folder / "hostile")
     run = make_run(folder / "run")
     (run / SAMPLES / "200.txt").write_text(f"# seed 1: return -1, success\nuser: {ATTACK}\n")
-    make_results(folder / "scores.json")
+    make_results(folder / "scores.json", ids=(SMALL, "VisualDialogue-100-v0"))
     return folder
 
 
@@ -104,6 +104,17 @@ def test_dialogues_are_browsed_searched_and_scored(page, viewer):
     (row,) = viewer.ratings.read(SCORES).values()
     assert row["score"] == 4
     until(lambda: len(all_of(page, ".stars [aria-pressed=true]")) == 4, "four stars")
+
+
+def test_an_analysis_leads_to_failed_dialogues(page):
+    go(page, "#/data/0")
+    one_of(page, ".analysis summary", "Analysis").click()
+    one_of(page, ".analysis h3", "Success by domain")
+    one_of(page, ".analysis li", "not solved at its end")
+    link = one_of(page, ".analysis li a")
+    number = link.text
+    link.click()
+    one_of(page, ".head h2", f"Dialogue {number}")
 
 
 def test_a_game_of_wordle_is_played_to_its_end(page):
@@ -203,6 +214,8 @@ def test_results_are_a_table(page):
     go(page, "#/results/4")
     one_of(page, "td", "random")
     assert re.search(r"\[−\d", one_of(page, "table.figures").text)
+    one_of(page, "td", "percentile")
+    one_of(page, "h2", "VisualDialogue-100-v0: measures")
 
 
 def test_hostile_text_stays_text(page):

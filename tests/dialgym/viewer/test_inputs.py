@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from urllib.request import Request, urlopen
 
@@ -42,8 +43,8 @@ def make_run(folder: Path) -> Path:
     return folder
 
 
-def make_results(file: Path, policy: str = "random") -> Path:
-    dialgym.evaluate(policy, SMALL, 2, (0,)).to_json(file)
+def make_results(file: Path, policy: str = "random", ids: Sequence[str] = (SMALL,)) -> Path:
+    dialgym.evaluate(policy, ids, 2, (0,)).to_json(file)
     return file
 
 

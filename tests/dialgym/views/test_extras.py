@@ -109,3 +109,52 @@ def test_a_restored_dialogue_goes_on_from_its_own_belief():
     for act in (0, 2):
         reward = single.step(act)[1]
     assert reward == expected[0]
+
+
+RESCALED = {"reward_scale": -5.0, "reward_shift": 0.25}
+
+
+@pytest.mark.parametrize("task", [Wordle(words=20), TwentyQuestions(**SMALL)], ids=lambda t: t.name)
+def test_rewards_of_utterances_are_scaled_and_shifted(task):
+    plain, paid = TokenEnv(task, belief_gain=0.5), TokenEnv(task, belief_gain=0.5, **RESCALED)
+    rng = np.random.default_rng(0)
+    for seed in range(5):
+        plain.reset(seed=seed)
+        paid.reset(seed=seed)
+        over = False
+        while not over:
+            token = int(rng.choice(np.flatnonzero(plain.action_masks())))
+            _, usual, over, _, info = plain.step(token)
+            _, reward, _, _, other = paid.step(token)
+            assert reward == (0.25 - 5.0 * usual if info["turn"] else 0.0)  # 0 within an utterance
+            assert info["reward_components"] == other["reward_components"]
+    check_batch(task, num_envs=3, steps=60, **RESCALED)
+
+
+def test_scores_and_stored_dialogues_have_the_rewards_of_the_task():
+    for policy in ("random", First()):
+        usual, scored = (
+            dialgym.evaluate(policy, "Wordle-20-v0", 20, seeds=(0,), env_kwargs=kwargs)
+            for kwargs in ({}, RESCALED)
+        )
+        assert usual.mean_return == scored.mean_return < 0
+        assert usual.score == scored.score
+    stored = dialgym.collect("Wordle-20-v0", First(), 5, env_kwargs=RESCALED)
+    assert set(stored.returns) == {-6.0}
+    env = dialgym.sb3_vec_env("dialgym/Wordle-20-v0", 2, **RESCALED)
+    env.reset()
+    rewards = [env.step(np.ones(2, np.int64))[1].tolist() for _ in range(2)]
+    assert rewards == [[5.25, 5.25]] * 2  # an empty guess costs 1
+
+
+@pytest.mark.parametrize("name", RESCALED)
+def test_a_scale_is_a_finite_number(name):
+    with pytest.raises(ValueError, match=f"{name} of Wordle must be a finite number; got 'x'"):
+        UtteranceEnv(Wordle(words=20), **{name: "x"})
+
+
+class First:
+    """A policy with `predict` that says nothing, over and over."""
+
+    def predict(self, observation, state=None, episode_start=None, deterministic=False):
+        return np.ones(len(observation), np.int64), state

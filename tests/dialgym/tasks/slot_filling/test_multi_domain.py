@@ -11,7 +11,8 @@ from agents.acts.gp.topics import PolicyManager
 from dialgym.experiments import Scripted, evaluate_domains
 from dialgym.language.acts import act
 from dialgym.tasks.slot_filling import SlotFilling
-from dialgym.tasks.slot_filling.multi_domain import TOPICS, MultiDomain
+from dialgym.tasks.slot_filling.multi_domain import MultiDomain
+from dialgym.tasks.slot_filling.multi_domain_acts import TOPICS
 
 testing = pytest.importorskip("pettingzoo.test")
 
