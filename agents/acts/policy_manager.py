@@ -181,7 +181,8 @@ class MultiDomainLearner(ActLearner, BaseAlgorithm):  # type: ignore[misc]
     ) -> Any:
         """Play until so many utterances of the system have been said, and each learns from its own.
 
-        The dialogue that is under way then is played to its end; a resumed run begins new ones.
+        The dialogue that is under way then is played to its end. A run that goes on begins new
+        ones, and the models that were loaded for it with empty replay memories.
         """
         self._last_obs = None
         total, hears = self._setup_learn(

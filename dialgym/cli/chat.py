@@ -1,6 +1,7 @@
 """``dialgym chat``: talk to an agent or a language model at the terminal."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -15,6 +16,7 @@ from dialgym.cli.common import (
     settings,
     show_commands,
 )
+from dialgym.cli.verdict import AskRatings, ask_success
 from dialgym.simulators.human import speaker_style
 
 COMMANDS = {
@@ -48,6 +50,7 @@ def chat(
     device: Annotated[str, typer.Option(help="cpu, cuda or auto.")] = "auto",
     trust: Trust = False,
     param: Param = None,
+    ratings: AskRatings = None,
 ) -> None:
     """Talk to an agent, or to a language model, at the terminal; /help shows what else it does.
 
@@ -59,7 +62,7 @@ def chat(
     own = settings(param, "--param")
     speaker = agents.load_speaker(model, trust, device, **own)
     if isinstance(speaker, agents.ActAgent):
-        _play_where_trained(model, seed, trust, own)
+        _play_where_trained(model, seed, trust, own, ratings)
         return
     sampling = {
         "temperature": temperature,
@@ -79,11 +82,17 @@ def chat(
             pass
     except (EOFError, KeyboardInterrupt):
         console.print()
+    question = "Did you get all that you wanted?"
+    ask_success(ratings, session.history, question, settings={"model": model})
     console.print("Goodbye.")
 
 
 def _play_where_trained(
-    model: str, seed: int | None, trust: bool, policy_kwargs: dict[str, Any]
+    model: str,
+    seed: int | None,
+    trust: bool,
+    policy_kwargs: dict[str, Any],
+    ratings: Path | None,
 ) -> None:
     """Let a person play the other party of an agent that chooses acts."""
     from dialgym.cli.play import play_dialogue
@@ -96,7 +105,8 @@ def _play_where_trained(
     person = other_party(task, given.pop("learner", "system"))
     given.pop("simulator", None)
     kwargs = {**given, **task.for_people}
-    play_dialogue(entry, person, model, kwargs, seed=seed, trust=trust, policy_kwargs=policy_kwargs)
+    more: dict[str, Any] = {"policy_kwargs": policy_kwargs, "ratings": ratings}
+    play_dialogue(entry, person, model, kwargs, seed=seed, trust=trust, **more)
 
 
 class Session:

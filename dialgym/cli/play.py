@@ -2,6 +2,7 @@
 
 import secrets
 from inspect import getdoc
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -18,6 +19,7 @@ from dialgym.cli.common import (
     settings,
     show_commands,
 )
+from dialgym.cli.verdict import AskRatings, ask_success
 from dialgym.registry import RegistryEntry, entry_of, make_task
 from dialgym.simulators import Speaker
 from dialgym.simulators.human import examples, turns_of
@@ -62,6 +64,7 @@ def play(
     trust: Trust = False,
     set_: Set = None,
     param: Param = None,
+    ratings: AskRatings = None,
 ) -> None:
     """Play a dialogue at the terminal, or watch a policy play it.
 
@@ -74,7 +77,7 @@ def play(
     kwargs = {**suited, **settings(set_)}
     fixed = settings(option, "--option")
     chosen = settings(param, "--param")
-    play_dialogue(entry, as_, against, kwargs, fixed, policy, hints, seed, trust, chosen)
+    play_dialogue(entry, as_, against, kwargs, fixed, policy, hints, seed, trust, chosen, ratings)
 
 
 def play_dialogue(
@@ -88,6 +91,7 @@ def play_dialogue(
     seed: int | None = None,
     trust: bool = False,
     policy_kwargs: dict[str, Any] | None = None,
+    ratings: Path | None = None,
 ) -> None:
     """Let a person at the terminal, or a policy, play a dialogue to its end; see `play`.
 
@@ -99,6 +103,7 @@ def play_dialogue(
         fixed: options of the reset.
         policy, hints, seed, trust: as of `play`.
         policy_kwargs: settings of `policy`, or without one, of `against`.
+        ratings: folder for the person's answer, if the user was served; None asks nothing.
     """
     from dialgym.rollouts.player import Player, make_dialogue, policy_names
     from dialgym.rollouts.policies import DRAWING, open_policy
@@ -131,6 +136,17 @@ def play_dialogue(
     verdict = _verdict(solved, finished.turn, float(played.returns[0]))
     console.print(verdict, style="bold green" if solved else "bold red", end=" ")
     console.print(f"seed {number}", style="dim")
+    if policy is None:
+        spoken = finished.task.transcript(finished.state, party)
+        texts = [line.text for line in spoken if not line.private]
+        about = {"env": entry.id, "settings": kwargs, "seed": number}
+        ask_success(ratings, texts, QUESTIONS.get(party, QUESTIONS["system"]), **about)
+
+
+QUESTIONS = {
+    "user": "Did you get all that you wanted?",
+    "system": "Did the user get all that it wanted?",
+}
 
 
 def _play_to_end(player: Any, speaker: Any, job: Any, options: Any) -> Any:

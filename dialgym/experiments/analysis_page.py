@@ -34,7 +34,7 @@ def write_analysis(
 def analysis_sections(analysis: Analysis, dataset: Dataset) -> str:
     """Format an analysis as parts of a page: tables, kinds of failures, and dialogues of each."""
     tables = "".join(
-        f"<h3>{escape(title)}</h3>{html_table(rows, 'scores')}" for title, rows in analysis.tables()
+        f"<h3>{escape(title)}</h3>{html_table(rows)}" for title, rows in analysis.tables()
     )
     note = f'<p class="note">{escape(analysis.caption)}</p>'
     shown = [n for group in analysis.failures[:MOST] for n in group.rows[:EXAMPLES]]

@@ -17,7 +17,7 @@ from dialgym.viewer.lines import picture_address
 from dialgym.viewer.listing import Listing
 from dialgym.viewer.pairs import Comparison, Side
 from dialgym.viewer.query import NotHereError, Query
-from dialgym.viewer.ratings import Rater, Ratings
+from dialgym.viewer.ratings import SUCCESSES, Rater, Ratings, success_row
 from dialgym.viewer.replay import replayed
 from dialgym.viewer.training_runs import RunFolder
 from dialgym.views.speakers import other_party
@@ -68,6 +68,10 @@ class Viewer:
     def page(self, query: Query) -> dict[str, Any]:
         """A page of stored dialogues; see `Listing.page`."""
         return self._listing(query).page(query)
+
+    def analysis(self, query: Query) -> dict[str, Any]:
+        """Success by domain, unanswered requests, misheard acts, loops and failures."""
+        return self._listing(query).analysis
 
     def dialogue(self, query: Query) -> dict[str, Any]:
         """A stored dialogue, with the scores that its replies were given."""
@@ -192,6 +196,18 @@ class Viewer:
     def hint(self, query: Query) -> dict[str, Any]:
         """Reply of the expert."""
         return {"hint": self._session(query).hint()}
+
+    def judge(self, query: Query) -> dict[str, Any]:
+        """Say if the user was served, at the end of a dialogue; see `SUCCESSES`."""
+        session = self._session(query)
+        if not session.game.over:
+            raise ValueError("the dialogue is not over: who was served is asked at its end.")
+        texts, about = session.spoken(), session.choice
+        row = success_row(
+            texts, query.flag("served"), session.entry.id, session.settings, about.seed
+        )
+        self.ratings.put(SUCCESSES, row)
+        return self.ratings.counts()
 
     def picture(self, query: Query) -> dict[str, Any]:
         """The picture of a dialogue, as the address of a PNG file."""

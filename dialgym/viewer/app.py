@@ -60,6 +60,7 @@ def routes(viewer: Viewer) -> list[Route]:
     return [
         Route("GET", "/api/sources", viewer.sources),
         Route("GET", "/api/dialogues/{source}", viewer.page),
+        Route("GET", "/api/dialogues/{source}/analysis", viewer.analysis, plays=True),
         Route("GET", "/api/dialogues/{source}/{row}", viewer.dialogue),
         Route("GET", "/api/dialogues/{source}/{row}/replay", viewer.replay, plays=True),
         Route("GET", "/api/runs/{source}", viewer.run),
@@ -76,6 +77,7 @@ def routes(viewer: Viewer) -> list[Route]:
         Route("POST", "/api/games", viewer.begin, plays=True),
         Route("POST", "/api/games/{game}/say", viewer.say, plays=True),
         Route("POST", "/api/games/{game}/undo", viewer.undo, plays=True),
+        Route("POST", "/api/games/{game}/judge", viewer.judge, plays=True),
         Route("GET", "/api/games/{game}/hint", viewer.hint, plays=True),
         Route("GET", "/api/games/{game}/picture", viewer.picture, plays=True),
         Route("POST", "/api/chat", viewer.chat, plays=True),

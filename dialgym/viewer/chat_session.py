@@ -143,6 +143,11 @@ class ChatSession:
             return None
         return self.task.picture(self.game.dialogue.state)
 
+    def spoken(self) -> list[str]:
+        """All that was said, without what is private."""
+        lines = self.task.transcript(self.game.dialogue.state, self.choice.party)
+        return [line.text for line in lines if not line.private]
+
     def shown(self) -> dict[str, Any]:
         """The dialogue as it stands."""
         game, task, party = self.game, self.task, self.choice.party

@@ -8,6 +8,7 @@ import numpy as np
 
 from dialgym.datasets import Dataset
 from dialgym.datasets.schema import arrow
+from dialgym.experiments.analysis import EXAMPLES, MOST, analyze
 from dialgym.io.files import parse_json
 from dialgym.language import Utterance
 from dialgym.rollouts.player import make_dialogue
@@ -20,6 +21,8 @@ FACETS = {"env": "envs", "policy": "policies", "kind": "kinds"}
 """Columns by which dialogues are chosen, and what their values are called together."""
 MOST_FACETS = 50
 MOST_ROWS = 200
+MOST_ANALYZED = 2000
+"""Dialogues that are played again for an analysis."""
 
 
 class Listing:
@@ -61,6 +64,23 @@ class Listing:
             counts = Counter(self.columns[name].tolist()).most_common(MOST_FACETS)
             facets[together] = [(str(value), count) for value, count in counts if value]
         return facets
+
+    @cached_property
+    def analysis(self) -> dict[str, Any]:
+        """Tables and failures of the first dialogues; see `analyze`.
+
+        Raises:
+            ValueError: they are of several environments, or none goes as it is stored.
+        """
+        found = analyze(self.dataset.select(range(min(len(self.dataset), MOST_ANALYZED))))
+        return {
+            "tables": [{"title": title, "rows": rows} for title, rows in found.tables()],
+            "failures": [
+                {"kind": group.kind, "count": len(group.rows), "rows": group.rows[:EXAMPLES]}
+                for group in found.failures[:MOST]
+            ],
+            "caption": found.caption,
+        }
 
     def page(self, query: Query) -> dict[str, Any]:
         """A page of the list, by `q`, `env`, `policy`, `kind`, `success`, `least`, `most`,

@@ -2,14 +2,16 @@
 
 ``preferences.jsonl`` has a line for each comparison (``context``, ``chosen``, ``rejected``),
 ``scores.jsonl`` one for each reply that was given a number (``context``, ``reply``, ``score``),
-``ties.jsonl`` the comparisons that nobody won. A file is written again at each rating, whole or not
-at all, so that a kill loses no more than the rating in flight; files that are there are continued.
+``ties.jsonl`` the comparisons that nobody won, ``successes.jsonl`` one for each dialogue of which
+somebody has said if the user was served (``context``, ``reply``, ``score`` of 1 or 0). A file is
+written again at each rating, whole or not at all, so that a kill loses no more than the rating in
+flight; files that are there are continued.
 """
 
 import json
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -21,12 +23,13 @@ from dialgym.viewer.listing import Listing
 from dialgym.viewer.pairs import Comparison, Parting
 from dialgym.viewer.query import NotHereError
 
-PREFERENCES, SCORES, TIES = "preferences", "scores", "ties"
-KINDS = (PREFERENCES, SCORES, TIES)
+PREFERENCES, SCORES, TIES, SUCCESSES = "preferences", "scores", "ties", "successes"
+KINDS = (PREFERENCES, SCORES, TIES, SUCCESSES)
 NEEDED = {
     PREFERENCES: ("key", "context", "chosen", "rejected"),
     SCORES: ("key", "context", "reply", "score"),
     TIES: ("key", "context", "replies"),
+    SUCCESSES: ("key", "context", "reply", "score"),
 }
 LOWEST, HIGHEST = 1, 5
 
@@ -68,7 +71,7 @@ class Ratings:
             OSError: the folder cannot be written.
         """
         with self._mutex, locked(self.folder, PATIENCE):
-            if kind != SCORES:
+            if kind in (PREFERENCES, TIES):
                 self._drop(TIES if kind == PREFERENCES else PREFERENCES, str(row["key"]))
             self._write(kind, {**self.read(kind), str(row["key"]): dict(row)})
 
@@ -107,6 +110,27 @@ def _rows(file: Path, needed: tuple[str, ...]) -> Iterator[dict[str, Any]]:
                 f"{', '.join(missing)}. Give another folder (--ratings)."
             )
         yield row
+
+
+def success_row(
+    texts: Sequence[str],
+    served: bool,
+    env: str = "",
+    settings: Mapping[str, Any] | None = None,
+    seed: int = 0,
+) -> dict[str, Any]:
+    """A row of `SUCCESSES`: if the user was served in a whole dialogue, by who was in it.
+
+    Args:
+        texts: all that was said, not empty; the last is the reply of the row, the others its
+            context, as a reward model reads them.
+        served: the verdict.
+        env, settings, seed: of the dialogue, if it was played in an environment.
+    """
+    made = json.dumps(dict(settings or {}), default=repr)
+    origin = _origin({"env": env, "settings": made, "seed": seed})
+    row = {"context": list(texts[:-1]), "reply": texts[-1], "score": int(served)}
+    return {**row, "key": _digest("success", env, made, *texts), **origin}
 
 
 class Rater:

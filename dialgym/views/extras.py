@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dialgym.errors import finite_number
+from dialgym.rewards import Reply, make_rewards
 from dialgym.tasks import Task
 from dialgym.tasks.posterior import ExactPosterior, NamesTruth
 from dialgym.views.options import ViewOptions
@@ -23,7 +24,8 @@ class RewardExtra(NamedTuple):
     """A reward by which a level of the dialogue has risen, times a weight."""
 
     weight: float
-    levels: Callable[[Sequence[Any]], np.ndarray]  # of k states, (k,)
+    levels: Callable[[Sequence[Any], np.ndarray], np.ndarray]
+    """Of k states, and which of them are over, (k,) bool: (k,)."""
 
 
 def anchor(task: Task, options: ViewOptions) -> InfoExtra:
@@ -65,7 +67,7 @@ def belief_gain(task: Task, options: ViewOptions) -> RewardExtra:
         )
     known: ExactPosterior = task
 
-    def bits(states: Sequence[Any]) -> np.ndarray:
+    def bits(states: Sequence[Any], over: np.ndarray) -> np.ndarray:
         beliefs = np.array([known.posterior(state)[known.truth(state)] for state in states])
         logs: np.ndarray = np.log2(np.maximum(beliefs, np.finfo(np.float64).tiny))
         return logs
@@ -74,10 +76,39 @@ def belief_gain(task: Task, options: ViewOptions) -> RewardExtra:
     return RewardExtra(weight, bits)
 
 
+def final_reward(task: Task, options: ViewOptions) -> RewardExtra:
+    """Rewards of language for whole dialogues, paid at their end beside the task's.
+
+    The last utterance is scored as the reply, all others are its context, without what is private:
+    as the reward model of ``successes.jsonl`` has learned who was served. A dialogue that only the
+    view cuts short is not scored.
+
+    Raises:
+        ValueError: as of `dialgym.rewards.make_rewards`.
+    """
+    rewards = make_rewards(options.final_reward or {})
+
+    def judged(states: Sequence[Any], over: np.ndarray) -> np.ndarray:
+        levels, ended = np.zeros(len(states)), np.flatnonzero(over)
+        if len(ended):
+            replies = [_whole(task, states[row], options.learner) for row in ended.tolist()]
+            levels[ended] = sum(rewards.score(replies).values())
+        return levels
+
+    return RewardExtra(1.0, judged)
+
+
+def _whole(task: Task, state: Any, party: str) -> Reply:
+    """A dialogue as a reply to all that was said before its last utterance."""
+    texts = [said.text for said in task.transcript(state, party) if not said.private]
+    return Reply(texts[-1], tuple(texts[:-1]))
+
+
 EXTRAS: Mapping[str, Callable[[Task, ViewOptions], InfoExtra | RewardExtra]] = {
     "anchors": anchor,
     "truths": truth,
     "belief_gain": belief_gain,
+    "final_reward": final_reward,
 }
 """By option."""
 
@@ -103,10 +134,16 @@ class Extras:
         self.texts = {extra.key: np.full(num_envs, "", object) for extra in self._infos}
         self._levels = np.zeros((len(self._rewards), num_envs))
 
-    def update(self, rows: np.ndarray, states: Sequence[Any]) -> np.ndarray:
-        """Take in the states of rows (k,) after an exchange; (k,) rewards of it."""
+    def update(
+        self, rows: np.ndarray, states: Sequence[Any], over: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Take in the states of rows (k,) after an exchange; (k,) rewards of it.
+
+        `over`, (k,) bool, says which dialogues it has ended; None for none.
+        """
+        over = np.zeros(len(rows), bool) if over is None else over
         texts = {info.key: [info.text(state) for state in states] for info in self._infos}
-        levels = [reward.levels(states) for reward in self._rewards]
+        levels = [reward.levels(states, over) for reward in self._rewards]
         for key, values in texts.items():
             self.texts[key][rows] = values
         rewards = np.zeros(len(rows))

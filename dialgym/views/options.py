@@ -49,6 +49,8 @@ class ViewOptions:
             included, for whoever learns from it: `dialgym.rollouts.Player`, and so scores and
             stored dialogues, have the task's own, and so have the parts in an info.
         reward_shift: added to the reward of each of its utterances, after the factor.
+        final_reward: rewards of language for whole dialogues, paid at their end beside the task's:
+            ``{"learned": {"model": PATH, "weight": 20}}``; see `dialgym.views.extras.final_reward`.
         max_episode_steps: truncate the dialogues of a batch after so many steps, as `TimeLimit`
             does those of a single env. None and -1 for no limit.
     """
@@ -65,6 +67,7 @@ class ViewOptions:
     belief_gain: float = field(default=0.0, metadata=_of(SINGLE, BATCH))
     reward_scale: float = field(default=1.0, metadata=_of(SINGLE, BATCH))
     reward_shift: float = field(default=0.0, metadata=_of(SINGLE, BATCH))
+    final_reward: Mapping[str, Any] | None = field(default=None, metadata=_of(SINGLE, BATCH))
     max_episode_steps: int | None = field(default=None, metadata=_of(BATCH))
 
     def check(self, name: str) -> None:

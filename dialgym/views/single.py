@@ -86,7 +86,8 @@ class DialogueEnv(SpecMixin, gym.Env):
         exchange = self.dialogue.say(text, self.np_random)
         info = self._info.of_turn(text, self.dialogue.turn, exchange)
         if self._has_extras:
-            extra_reward = self._update_extras(self.dialogue.state)
+            over = exchange.terminated or exchange.truncated
+            extra_reward = self._update_extras(self.dialogue.state, over)
             if extra_reward:
                 exchange = exchange._replace(reward=exchange.reward + extra_reward)
         exchange = exchange._replace(reward=self.options.rescaled(exchange.reward))
@@ -101,9 +102,11 @@ class DialogueEnv(SpecMixin, gym.Env):
         self._info.end(info, success, self.dialogue.transcript(), metrics)
         self._closed_because = AFTER_THE_END
 
-    def _update_extras(self, state: Any) -> float:
+    def _update_extras(self, state: Any, over: bool = False) -> float:
         """Take in what an exchange has changed beside the transcript; the reward for it."""
-        return float(self._extras.update(_ONE, [state])[0]) if self._extras.asked else 0.0
+        if not self._extras.asked:
+            return 0.0
+        return float(self._extras.update(_ONE, [state], np.array([over]))[0])
 
     def _more_info(self, info: Info) -> Info:
         """Add what was asked for beside the constant structure."""

@@ -102,8 +102,8 @@ class TokenEnv(DialogueEnv, gym.Env):
             return tokens
         return {"tokens": tokens, "features": self._features.copy()}
 
-    def _update_extras(self, state: Any) -> float:
-        extra_reward = super()._update_extras(state)
+    def _update_extras(self, state: Any, over: bool = False) -> float:
+        extra_reward = super()._update_extras(state, over)
         if self.options.features:
             self._features = self.task.features(state, self.learner)
         return extra_reward

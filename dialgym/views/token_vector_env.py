@@ -111,11 +111,13 @@ class TokenVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
             return tokens
         return {"tokens": tokens, "features": self._features[rows].copy()}
 
-    def _update_extras(self, rows: np.ndarray) -> np.ndarray | float:
+    def _update_extras(
+        self, rows: np.ndarray, over: np.ndarray | None = None
+    ) -> np.ndarray | float:
         if self._features is not None:
             for row, state in zip(rows.tolist(), self.dialogues.states(rows)):
                 self._features[row] = self.task.features(state, self.learner)
-        return super()._update_extras(rows)
+        return super()._update_extras(rows, over)
 
     def _saved_row(self, row: int) -> Any:
         return self._rows.saved(row)

@@ -296,8 +296,8 @@ class DialogueVectorEnv(SpecMixin, gym.vector.VectorEnv):
             return reward, terminated, truncated, self._info.blank()
         outcome = self.dialogues.say(rows, texts, self._rngs)
         fits = self._append(rows, outcome)
-        extra_reward = self._update_extras(rows)
         over = outcome.terminated | outcome.truncated
+        extra_reward = self._update_extras(rows, over)
         if self._watch is not None:
             self._watch.note(rows, outcome.reward, outcome.components, over)
         fits[~over] &= self._open(rows[~over])
@@ -365,13 +365,17 @@ class DialogueVectorEnv(SpecMixin, gym.vector.VectorEnv):
         self._begin_again(rows)
         return going
 
-    def _update_extras(self, rows: np.ndarray) -> np.ndarray | float:
+    def _update_extras(
+        self, rows: np.ndarray, over: np.ndarray | None = None
+    ) -> np.ndarray | float:
         """Take in what an exchange of the rows has changed beside the transcripts.
 
         Returns:
             (k,) rewards for it beside those of the task, or 0.
         """
-        return self._extras.update(rows, self.dialogues.states(rows)) if self._extras.asked else 0.0
+        if not self._extras.asked:
+            return 0.0
+        return self._extras.update(rows, self.dialogues.states(rows), over)
 
     def _more_info(self, info: Info) -> Info:
         """Add what was asked for beside the constant structure."""

@@ -211,7 +211,10 @@ def act_masks(acts: SummaryActs, beliefs: Beliefs, summaries: Sequence[Summary])
     second = np.array([[best.second_p for best in s.best.values()] for s in summaries]) > 0
     asks = np.stack([np.ones_like(first), first, first & second], axis=2)
     others = np.array([acts.others(*each) for each in zip(beliefs, summaries)])
-    return np.concatenate([asks.reshape(len(asks), -1), others], axis=1) | acts.unmasked
+    parts = [asks.reshape(len(asks), -1), others]
+    if acts.settings.confreq:
+        parts.append(first.repeat(first.shape[1] - 1, axis=1))
+    return np.concatenate(parts, axis=1) | acts.unmasked
 
 
 class SlotFillingBatch(StateBatch):

@@ -6,12 +6,13 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dialgym.errors import finite_number, one_of, share, unknown, whole_number
+from dialgym.errors import check_flags, finite_number, one_of, share, unknown, whole_number
 from dialgym.io.files import read_yaml
 from dialgym.io.objects import part_of
 from dialgym.tasks.slot_filling.domain.ontology import Ontology
+from dialgym.tasks.slot_filling.languages.notation import MOST_VALUES
 from dialgym.tasks.slot_filling.rewards import Rewards
-from dialgym.tasks.slot_filling.settings import Masks
+from dialgym.tasks.slot_filling.settings import Masks, SystemSettings
 from dialgym.tasks.slot_filling.summary import Thresholds
 from dialgym.tasks.slot_filling.tracker import TRACKERS, BeliefTracker
 from dialgym.tasks.slot_filling.user import USERS, SlotUserBehaviour
@@ -90,6 +91,24 @@ def rewards_of(rewards: Given) -> Rewards:
     _check_keys("rewards", given, [field.name for field in fields(Rewards)])
     found = {name: finite_number(f"{name} of rewards", value) for name, value in given.items()}
     return Rewards(**found)
+
+
+def system_of(given: Mapping[str, Any], language: str) -> SystemSettings:
+    """Settings of the system's side by name; masks and tracker are checked where they are made.
+
+    Raises:
+        ValueError: a number or flag is none, or the language has no words for ``confreq``.
+    """
+    check_flags(SystemSettings, given, WHERE)
+    found = SystemSettings(**given)
+    whole_number("inform_accepted", found.inform_accepted, WHERE)
+    whole_number("inform_slots", found.inform_slots, WHERE, most=MOST_VALUES - 1)
+    if found.confreq and language == "words":
+        raise ValueError(
+            f"confreq of {WHERE}: language='words' has two words for a summary act, too few for "
+            "confreq food area. Take language='acts' or 'english'."
+        )
+    return found
 
 
 def masks_of(masks: Given | bool, default: bool) -> Masks:

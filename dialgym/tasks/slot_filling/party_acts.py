@@ -23,7 +23,7 @@ TELLING = ("inform", "confirm", "negate")
 PLAIN = ("hello", "affirm", "negate", "reqalts", "repeat", "silence", "ack", "thankyou", "bye")
 OTHERS = ("inform_all", "inform_dontcare", "request_all", *PLAIN)
 """Acts of the user that are about no slot in particular, in order."""
-QUESTIONS = ("request", "confirm", "select", "reqmore")
+QUESTIONS = ("request", "confirm", "confreq", "select", "reqmore")
 """Acts that a yes or a no answers."""
 
 
@@ -185,7 +185,8 @@ class SlotUserActs(PartyActs):
 
     def observe(self, state: SlotFillingState) -> np.ndarray:
         user, last = self.listening(state), state.system_act
-        kind = last.type if last.type in HEARD else NULL.type
+        kind = "request" if last.type == "confreq" else last.type
+        kind = kind if kind in HEARD else NULL.type
         seen = [float(kind == other) for other in HEARD]
         for slot in self.asked:
             wanted, given = user.wanted(slot), [v for v in last.values(slot) if v is not None]

@@ -45,7 +45,7 @@ class Masks(NamedTuple):
 
     Attributes:
         inform: ``inform``, ``inform_byname`` and ``inform_alternatives``.
-        request: ``confirm_S``, ``select_S`` and ``reqmore``.
+        request: ``confirm_S``, ``select_S``, ``confreq_S_R`` and ``reqmore``.
         bye: ``bye``.
     """
 
@@ -64,12 +64,16 @@ class SystemSettings:
             policy offers a row, although there is more to ask.
         inform_slots: most slots that one act tells of.
         tracker: see `own_settings.tracker_of`.
+        confreq: acts that confirm a slot and request another.
+        venue_count: these say how many rows there are, too.
     """
 
     masks: Any = None
     inform_accepted: int = 4
     inform_slots: int = 5
     tracker: Any = "focus"
+    confreq: bool = False
+    venue_count: bool = False
 
 
 class SystemOptions(TypedDict, total=False):
@@ -79,6 +83,8 @@ class SystemOptions(TypedDict, total=False):
     inform_accepted: int
     inform_slots: int
     tracker: Any
+    confreq: bool
+    venue_count: bool
 
 
 def setting(env: int) -> Setting:

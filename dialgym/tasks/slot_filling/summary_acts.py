@@ -1,8 +1,9 @@
 """Summary acts: what the system can choose from, when, and which act each becomes.
 
 A summary act is ``request_S``, ``confirm_S`` or ``select_S`` for each slot S that the system can
-ask for, or one of seven others; the rest follows from the belief. `Offers` makes the acts about
-rows of the database.
+ask for, or one of seven others; as a setting ``confreq_S_R`` too, which takes the value of S as
+understood and requests R. The rest follows from the belief. `Offers` makes the acts about rows of
+the database.
 """
 
 from collections.abc import Collection, Sequence
@@ -23,6 +24,8 @@ from dialgym.tasks.slot_filling.types import Accepted, SlotFillingBelief, Summar
 Generator = np.random.Generator
 ASKS = ("request", "confirm", "select")
 OTHERS = ("inform", "inform_byname", "inform_alternatives", "bye", "repeat", "reqmore", "restart")
+CONFREQ, COUNT = "confreq", "count"
+"""Act that takes a value as understood and requests a slot; its item that counts rows."""
 NEVER = ("repeat", "restart")
 """Those that can never be chosen."""
 DEFAULT, ALL_MASKED = SystemSettings(), Masks()
@@ -52,7 +55,15 @@ class SummaryActs:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """Their names in order, see `act_names`."""
-        return act_names(self.summariser.ontology)
+        confreqs = [f"{CONFREQ}_{first}_{second}" for first, second in self._pairs]
+        return (*act_names(self.summariser.ontology), *confreqs)
+
+    @cached_property
+    def _pairs(self) -> list[tuple[str, str]]:
+        """Slots of each ``confreq_S_R``."""
+        asked = self.summariser.asked
+        pairs = [(first, second) for first in asked for second in asked if first != second]
+        return pairs if self.settings.confreq else []
 
     @cached_property
     def number(self) -> dict[str, int]:
@@ -63,7 +74,7 @@ class SummaryActs:
     def phrases(self) -> tuple[str, ...]:
         """Names of summary acts with their slot: ``request area``, ``inform``."""
         asks = [f"{ask} {slot}" for slot in self.summariser.asked for ask in ASKS]
-        return (*asks, *OTHERS)
+        return (*asks, *OTHERS, *(f"{CONFREQ} {first} {second}" for first, second in self._pairs))
 
     @cached_property
     def by_phrase(self) -> dict[str, int]:
@@ -77,7 +88,8 @@ class SummaryActs:
         allowed: list[bool] = []
         for best in summary.best.values():
             allowed += (True, best.p > 0, best.p > 0 and best.second_p > 0)
-        return np.array([*allowed, *self.others(belief, summary)]) | self.unmasked
+        pairs = [summary.best[first].p > 0 for first, _ in self._pairs]
+        return np.array([*allowed, *self.others(belief, summary), *pairs]) | self.unmasked
 
     def others(self, belief: SlotFillingBelief, summary: Summary) -> tuple[bool, ...]:
         """Which of `OTHERS` can be chosen."""
@@ -122,6 +134,8 @@ class SummaryActs:
             return self._offers.another(found, summary.accepted, belief.entities, rng)
         if name in OTHERS:
             return {"repeat": last, "restart": NULL}.get(name, Act(name))
+        if self.number[name] >= len(self.names) - len(self._pairs):
+            return self._confreq(*self._pairs[self.number[name] - len(self.names)], summary)
         ask, slot = name.split("_", 1)
         best = summary.best[slot]
         items: Sequence[SlotValue] = {
@@ -130,6 +144,15 @@ class SummaryActs:
             "select": (SlotValue(slot, best.value), SlotValue(slot, best.second)),
         }[ask]
         return Act(ask, tuple(items))
+
+    def _confreq(self, first: str, second: str, summary: Summary) -> Act:
+        """Take a value as understood and request a slot, perhaps with the rows that are left."""
+        items = [SlotValue(first, summary.best[first].value), SlotValue(second)]
+        found = self.summariser.found(summary.accepted)
+        if self.settings.venue_count and (count := found.bit_count()) > 1:
+            told = [SlotValue(s, value) for s, value, _ in summary.accepted if s != first]
+            items = [SlotValue(COUNT, str(count)), *told, *items]
+        return Act(CONFREQ, tuple(items))
 
     def _inform(self, belief: SlotFillingBelief, summary: Summary, rng: Generator) -> Act:
         """The row offered last if it still fits, else the first that does."""

@@ -19,13 +19,13 @@ from dialgym.tasks.slot_filling.domain.goals import GoalGenerator, goal_acts
 from dialgym.tasks.slot_filling.error_channel import FIDELITIES, channel_of
 from dialgym.tasks.slot_filling.findings import findings_of, note_misheard
 from dialgym.tasks.slot_filling.languages import HYPOTHESES, LANGUAGES, USER_ACTS, read_notation
-from dialgym.tasks.slot_filling.languages.notation import MOST_VALUES
 from dialgym.tasks.slot_filling.own_settings import (
     Given,
     behaviour_of,
     goals_of,
     masks_of,
     rewards_of,
+    system_of,
     tracker_of,
     yaml_files,
 )
@@ -46,7 +46,8 @@ from dialgym.tasks.slot_filling.user import SlotFillingUser, listen
 DOMAIN = "Restaurants"
 GREETING = Act("hello")
 BYE = "bye"
-SYSTEM_ACTS = ("hello", "bye", "request", "confirm", "select", "inform", "reqmore", "repeat")
+SYSTEM_ACTS = ("hello", "bye", "request", "confirm", "select", "inform", "reqmore", "repeat",
+               "confreq")  # fmt: skip
 
 ROOM = "dialgym.tasks.slot_filling"
 POLICIES = f"{ROOM}.policies"
@@ -106,6 +107,8 @@ class SlotFilling(Task):
         tracker: ``"focus"``; ``"baseline"``, the likeliest value so far; your own `BeliefTracker`
             or its ``module:Class``, made of the ontology; or a mapping with one of them and
             `Thresholds`, ``{"tracker": "focus", "requested": 0.3, "accepted": 0.6, "sure": 0.5}``.
+        confreq: acts ``confreq_S_R`` too, which take the value of S as understood and request R.
+        venue_count: these say how many rows are left, if more than one.
 
     Options of reset: ``constraints``, a mapping of slots to values or ``dontcare``; ``requests``,
     a sequence of slots; ``patience``, how often the user puts up with the same act.
@@ -170,9 +173,7 @@ class SlotFilling(Task):
         one_of("fidelity", fidelity, FIDELITIES, self.name)
         one_of("language", language, LANGUAGES, self.name)
         whole_number("turns", turns, self.name)
-        own = SystemSettings(**system)
-        whole_number("inform_accepted", own.inform_accepted, self.name)
-        whole_number("inform_slots", own.inform_slots, self.name, most=MOST_VALUES - 1)
+        own = system_of(system, language)
         chosen = setting(env)
         self.env, self.fidelity, self.turns = env, fidelity, turns
         self.domain = load_domain(domain)

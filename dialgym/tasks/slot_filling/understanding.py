@@ -72,6 +72,8 @@ class Interpreter:
     def context(self, system: Act, entity: str) -> Context:
         """The context that the system's act makes; `entity` is what it has offered last."""
         kind, items = system.type, system.items
+        if kind == "confreq":  # what is requested, last, is what a short answer is about
+            kind, items = "request", items[-1:]
         slot = items[0].slot if items else None
         yes = no = None
         if kind == "confirm":

@@ -22,7 +22,7 @@ export async function dialogues({ place, site, parts, query, onkey }) {
   let rows = [];
   let current = -1;
 
-  add(place, h("h1", null, source.name), tabs(site, "dialogues", source.number), filters(source, asked, () => { remember(); load(); }), split);
+  add(place, h("h1", null, source.name), tabs(site, "dialogues", source.number), filters(source, asked, () => { remember(); load(); }), analysis(source), split);
 
   function remember() {
     const given = new URLSearchParams(Object.entries(asked).filter(([, value]) => value));
@@ -63,6 +63,28 @@ export async function dialogues({ place, site, parts, query, onkey }) {
   await load();
   const wanted = rows.findIndex((row) => String(row.row) === query.get("row"));
   if (wanted >= 0) await open(wanted, true);
+  else if (query.get("row")) {
+    const found = await trying(() => get(`dialogues/${source.number}/${query.get("row")}`));
+    if (found) drawDialogue(one, found, source.number);
+  }
+}
+
+// Success by domain, requests, misheard acts, loops, and failures with links to dialogues.
+function analysis(source) {
+  const place = h("div");
+  const table = ({ title, rows: [head, ...rows] }) => h("div.scroll", null, h("h3", null, title), h("table.figures", null,
+    h("thead", null, h("tr", null, head.map((name) => h("th", null, name)))),
+    h("tbody", null, rows.map((cells) => h("tr", null, cells.map((cell) => h("td", null, cell)))))));
+  const link = (row) => [h("a", { href: `#/data/${source.number}?row=${row}` }, String(row)), " "];
+  async function load() {
+    if (place.children.length) return;
+    const found = await trying(() => get(`dialogues/${source.number}/analysis`));
+    if (!found) return;
+    show(place, found.tables.map(table), found.failures.length ? h("h3", null, "Most frequent failures") : null,
+      h("ul", null, found.failures.map(({ kind, count: n, rows }) => h("li", null, `${n} × ${kind}: `, rows.map(link)))),
+      h("p.note", null, found.caption));
+  }
+  return h("details.card.analysis", { ontoggle: load }, h("summary", null, "Analysis"), place);
 }
 
 function filters(source, asked, changed) {

@@ -86,6 +86,11 @@ class Seat {
     return this.send({ text, sure });
   }
 
+  async judge(served) {
+    if (await trying(() => post(`games/${this.game.game}/judge`, { served }))) this.game.served = served;
+    this.draw();
+  }
+
   async undo() {
     const found = await trying(() => post(`games/${this.game.game}/undo`));
     if (found) { this.refused = null; this.update(found); }
@@ -183,6 +188,8 @@ class Seat {
       h("h2", null, game.success ? "Solved." : "Not solved."),
       h("p", null, `${game.turn} ${game.turn === 1 ? "turn" : "turns"}, return ${number(game.return)}.`), hidden,
       game.kept ? h("p.note", null, `Kept as ${game.kept}`) : null,
+      this.wordle ? null : h("div.buttons", null, h("span", null, game.learner === "user" ? "Did you get all that you wanted?" : "Did the user get all that it wanted?"),
+        [["Yes", true], ["No", false]].map(([name, served]) => h("button.quiet", { type: "button", "aria-pressed": String(game.served === served), onclick: () => this.judge(served) }, name))),
       h("button.primary", { type: "button", onclick: () => this.again() }, "Another one"));
   }
 }

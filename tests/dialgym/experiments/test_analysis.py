@@ -177,6 +177,17 @@ def test_the_command_reports_stored_dialogues(tmp_path, monkeypatch):
     assert "expected dialogues of one environment" in fail("report", both(tmp_path))
 
 
+def test_the_report_of_a_run_has_an_analysis(tmp_path, monkeypatch):
+    pytest.importorskip("sb3_contrib")
+    monkeypatch.chdir(tmp_path)
+    small = ("--timesteps", "64", "--n-envs", "4", "-p", "n_steps=16", "-p", "batch_size=64")
+    succeed("train", "maskable-ppo", "CamRestaurants-Env3-act-v0", *small, "--out", "run")
+    succeed("report", "run", "-n", "3")
+    text = (tmp_path / "run" / "report.html").read_text()
+    assert 'id="analysis"' in text
+    assert "Success by domain" in text
+
+
 def both(folder):
     """A folder with dialogues of two environments."""
     data = [dialgym.collect(env, "random", 1) for env in (SLOTS, "Wordle-20-v0")]

@@ -106,6 +106,17 @@ def test_dialogues_are_browsed_searched_and_scored(page, viewer):
     until(lambda: len(all_of(page, ".stars [aria-pressed=true]")) == 4, "four stars")
 
 
+def test_an_analysis_leads_to_failed_dialogues(page):
+    go(page, "#/data/0")
+    one_of(page, ".analysis summary", "Analysis").click()
+    one_of(page, ".analysis h3", "Success by domain")
+    one_of(page, ".analysis li", "not solved at its end")
+    link = one_of(page, ".analysis li a")
+    number = link.text
+    link.click()
+    one_of(page, ".head h2", f"Dialogue {number}")
+
+
 def test_a_game_of_wordle_is_played_to_its_end(page):
     go(page, "#/play?env=Wordle-20-v0")
     fixed = one_of(page, "input[name=options]")

@@ -35,6 +35,15 @@ def test_a_page_has_so_many_rows_and_tells_how_many_there_are(listing):
     assert page["mean"] == pytest.approx(listing.returns.mean())
 
 
+def test_an_analysis_names_failed_dialogues(listing, monkeypatch):
+    [group] = listing.analysis["failures"]
+    failed = np.flatnonzero(~listing.dataset["success"].astype(bool)).tolist()
+    assert (group["count"], group["rows"]) == (len(failed), failed[:5])
+    assert listing.analysis["tables"][0]["title"] == "Success by domain"
+    monkeypatch.setattr("dialgym.viewer.listing.MOST_ANALYZED", 7)
+    assert "7 dialogues" in Listing(listing.dataset).analysis["caption"]
+
+
 def test_filters_narrow_the_list(listing):
     assert rows_of(listing, policy="optimal") == list(range(30, 60))
     solved = np.flatnonzero(listing.dataset["success"].astype(bool)).tolist()

@@ -158,3 +158,35 @@ class First:
 
     def predict(self, observation, state=None, episode_start=None, deterministic=False):
         return np.ones(len(observation), np.int64), state
+
+
+def served(text):
+    """1 for a dialogue that ends in assent; a judge in the place of a model."""
+    return float(text == "yes")
+
+
+def test_whole_dialogues_are_paid_at_their_end():
+    judge = {"judge": {"reward": served, "bounds": (0, 1), "weight": 20}}
+    views = [
+        UtteranceEnv(TwentyQuestions(**SMALL), **more) for more in ({}, {"final_reward": judge})
+    ]
+    found = set()
+    for seed in range(12):
+        rewards, over = [], False
+        for env in views:
+            env.reset(seed=seed)
+        while not over:
+            steps = [env.step("is it an animal") for env in views]
+            over = steps[0][2] or steps[0][3]
+            rewards.append(steps[1][1] - steps[0][1])
+        last = views[1].dialogue.task.transcript(views[1].dialogue.state, "system")[-1].text
+        assert rewards == pytest.approx([0.0] * (len(rewards) - 1) + [20 * served(last)])
+        found.add(rewards[-1])
+    assert len(found) == 2
+
+
+def test_a_batch_pays_the_same_at_the_end():
+    judge = {"judge": {"reward": served, "bounds": (0, 1)}}
+    check_batch(TwentyQuestions(**SMALL), num_envs=3, steps=80, final_reward=judge)
+    with pytest.raises(ValueError, match="unknown reward"):
+        UtteranceEnv(TwentyQuestions(**SMALL), final_reward={"juge": 1})

@@ -164,6 +164,8 @@ class SlotFillingEnglish:
             return f"Do you want {' or '.join(self._thing([item], ONE) for item in items)}?"
         if kind == "request":
             return self._asked(items, rng)
+        if kind == "confreq" and len(items) > 1:
+            return self._confreq(items, rng)
         if kind == "inform" and items[0] == SlotValue(NAME, NONE):
             return self._nothing(items[1:])
         if kind == "inform" and items[0].slot == NAME and items[1:]:
@@ -171,6 +173,13 @@ class SlotFillingEnglish:
             return f"{self._row(items[:1])} {_listed(told)}."
         frames = SYSTEM_ITEM_FRAMES.get(kind, SYSTEM_FRAMES["null"])
         return _pick(frames, rng).format(self._thing(items, ONE))
+
+    def _confreq(self, items: Sequence[SlotValue], rng: Generator) -> str:
+        """``You want something that serves thai food. What about the area?``, perhaps a count."""
+        counted = items[0].slot == "count"
+        found = f"There are {items[0].value}. " if counted else ""
+        wanted = self._thing(items[counted:-1], SOMETHING)
+        return f"{found}You want {wanted}. {self._asked(items[-1:], rng)}"
 
     def _asked(self, items: Sequence[SlotValue], rng: Generator) -> str:
         about, which = SYSTEM_ITEM_FRAMES["request"]

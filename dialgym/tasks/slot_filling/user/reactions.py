@@ -86,6 +86,13 @@ def on_confirm(user: SlotFillingUserState, act: Act, slots: Slots, rng: Generato
     user.agenda.append(affirm)
 
 
+def on_confreq(user: SlotFillingUserState, act: Act, slots: Slots, rng: Generator) -> None:
+    """Correct what is wrong of what is taken as understood, or answer the request."""
+    understood = tuple([item for item in act.items[:-1] if item.slot != "count"])
+    if accepts(user, Act("confirm", understood), slots, rng, confirming=True):
+        on_request(user, Act("request", act.items[-1:]), slots, rng)
+
+
 def on_select(user: SlotFillingUserState, act: Act, slots: Slots, rng: Generator) -> None:
     """Say which value is right, or that it does not matter."""
     if not act.items:
@@ -301,6 +308,7 @@ REACTIONS: Mapping[str, Callable[[SlotFillingUserState, Act, Slots, Generator], 
     "repeat": on_null,
     "request": on_request,
     "confirm": on_confirm,
+    "confreq": on_confreq,
     "select": on_select,
     "inform": on_inform,
     "reqmore": on_reqmore,

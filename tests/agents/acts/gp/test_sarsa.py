@@ -8,6 +8,7 @@ import pytest
 
 import agents
 import dialgym
+from agents.acts.gp.act_kernels import ActKernel
 from agents.acts.gp.open_dialogues import BootstrapValue, OpenDialogues
 from agents.acts.gp.sarsa import GPSarsa
 from tests.support.act_mdps import (
@@ -166,6 +167,28 @@ def test_acts_are_seen_by_the_words_of_their_slots(tmp_path):
     loaded, beliefs = GPSarsa.load(stored, env), env.reset()
     for ours, theirs in zip(model.q_distribution(beliefs), loaded.q_distribution(beliefs)):
         assert np.array_equal(ours, theirs)
+
+
+@agents.storable
+class FirstTwo(ActKernel):
+    """A kernel of your own: the first two acts are alike, whatever they are called."""
+
+    def covariance(self, left, right):
+        return 0.9 if {left, right} == {"act.0", "act.1"} else 0.0
+
+
+def test_an_act_kernel_of_your_own_is_used_and_saved():
+    env = vec_env(noisy_bandit())
+    model = GPSarsa("GPPolicy", env, act_kernel=FirstTwo(), seed=0, **SMALL)
+    x = np.ones((1, len(model.coordinates.features)))
+    model.process.observe(x, ["act.0"], np.array([[2.0]]), np.ones(1))
+    stored = io.BytesIO()
+    model.save(stored)
+    stored.seek(0)
+    for each in (model, GPSarsa.load(stored, env)):
+        means, _ = each.process.predict(x, model.coordinates.acts[:3])
+        assert means[0, 1, 0] == pytest.approx(0.9 * means[0, 0, 0])
+        assert means[0, 2, 0] == 0.0
 
 
 def test_it_learns_slot_filling_and_acts_in_another_domain():

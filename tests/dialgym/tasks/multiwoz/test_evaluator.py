@@ -261,6 +261,29 @@ def test_success_by_domain(judged):
     }
 
 
+def test_what_keeps_a_domain_from_success(judged):
+    def failures(found):
+        return found.evaluator.failures(found.goal, found.user, found.record)
+
+    assert failures(judged(hotel=HOTEL)) == ["hotel: not booked"]
+    assert failures(booked(judged, 0)) == ["hotel: booked another"]
+    assert failures(booked(judged, 1)) == []
+    assert failures(judged(attraction=INFORMED)) == ["attraction: requests unanswered"]
+    told = judged(attraction=INFORMED).says('Attraction-Inform(Phone="01223000009",Fee="free")')
+    assert failures(told) == ["attraction: no row is as it was told"]
+    assert failures(judged(attraction=DomainGoal(info={"type": "museum"}))) == [
+        "nothing was wanted"
+    ]
+    both = judged(attraction=INFORMED, hotel=HOTEL)
+    both.says('Attraction-Inform(Phone="01223000009",Area="south") Hotel-Inform(Phone="1")')
+    own = [
+        both.evaluator.of_domain(both.goal, both.user, both.record, domain).counts
+        for domain in ("attraction", "hotel")
+    ]
+    assert own[0] == (1, 1, 1)
+    assert own[1][0] == own[1][2] == 0
+
+
 def test_complete_is_what_the_user_believes(judged):
     found = judged(attraction=INFORMED)
     found.user.answers |= {("attraction", "phone"): "1", ("attraction", "entrance fee"): "2"}

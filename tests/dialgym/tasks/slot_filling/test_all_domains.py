@@ -125,6 +125,19 @@ def test_a_domain_may_have_settings_of_its_own():
     assert list(task.domains) == ["Hotels", "Noisy"]
 
 
+def test_scores_by_domain_are_of_the_dialogues_in_which_it_was_wanted():
+    result = dialgym.evaluate("random", ID, 60, (0,), env_kwargs=TWO)
+    part = result[ID]
+    for name in (CAM, SF):
+        values = part.metrics[f"success_{name}"]
+        wanted = values[values >= 0]
+        assert 0 < len(wanted) < 60
+        assert part.measured[f"success_{name}"].value == pytest.approx(wanted.mean())
+        assert f"success_{name}" in result.to_markdown()
+    solved = np.stack([*part.metrics.values()])
+    assert np.array_equal(((solved == 1) | (solved == -1)).all(0), part.solved)
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

@@ -25,6 +25,7 @@ SETTINGS = [
     {"env": 6, "domain": "CityRestaurants"},
     {"env": 6, "domain": "Transport", "error_rate": 0.5},
     {"env": 3, "masks": {"request": False}, "inform_accepted": 2, "inform_slots": 1},
+    {"env": 3, "confreq": True, "venue_count": True},
     {"env": 6, "tracker": {"tracker": "baseline", "requested": 0.3, "accepted": 0.6}},
 ]
 ENGLISH = {"env": 3, "language": "english"}

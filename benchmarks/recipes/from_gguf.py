@@ -1,0 +1,40 @@
+"""Write a model in the GGUF format as a folder of `transformers`, in float32.
+
+    python -m benchmarks.recipes.from_gguf MODEL.gguf FOLDER
+
+It needs the package `gguf`. Quantised weights become the numbers that they stand for.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from dialgym.optional import require
+
+
+def convert(file: str | Path, folder: str | Path) -> None:
+    """Write the model and the tokenizer in `file` into `folder`."""
+    require("gguf", "agents", "models in the GGUF format")
+    transformers = require("transformers", "agents", "models in the GGUF format")
+    place = {"pretrained_model_name_or_path": Path(file).parent, "gguf_file": Path(file).name}
+    read = transformers.AutoModelForCausalLM.from_pretrained(**place, dtype="float32")
+    config = read.config
+    del config.quantization_config
+    model = transformers.AutoModelForCausalLM.from_config(config).float()
+    model.load_state_dict(read.state_dict())
+    model.save_pretrained(folder)
+    transformers.AutoTokenizer.from_pretrained(**place).save_pretrained(folder)
+
+
+def main() -> None:
+    """Convert the file that the command line names."""
+    parser = argparse.ArgumentParser("python -m benchmarks.recipes.from_gguf", description=__doc__)
+    parser.add_argument("file", help="of the model")
+    parser.add_argument("folder", help="to be written")
+    arguments = parser.parse_args()
+    convert(arguments.file, arguments.folder)
+
+
+if __name__ == "__main__":
+    main()
