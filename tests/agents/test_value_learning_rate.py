@@ -63,7 +63,7 @@ def test_values_move_at_their_own_rate_and_nothing_else_does(algorithm):
     assert any(together[name].abs().max() > 0 for name in of_values)
     for name, step in together.items():
         share = 0.5 if name in of_values else 1.0
-        assert_close(apart[name].numpy(), share * step.numpy(), 1e-4)
+        assert_close(apart[name].numpy(), share * step.numpy(), 2e-3)
 
 
 def test_the_rate_is_saved_and_goes_on(tmp_path):
