@@ -59,7 +59,10 @@ class Dialogue:
 
     def begin(self, rng: np.random.Generator, options: Mapping[str, Any] | None) -> None:
         """Begin; an error leaves the dialogue as it was, one of the options the generator too."""
-        with undrawn_on_error([rng] if options else ()):
+        if options:
+            with undrawn_on_error([rng]):
+                self.state = self.task.initial(rng, options)
+        else:
             self.state = self.task.initial(rng, options)
         self.turn = self._seen = 0
         self._forget()

@@ -90,7 +90,9 @@ class DialogueEnv(SpecMixin, gym.Env):
             extra_reward = self._update_extras(self.dialogue.state, over)
             if extra_reward:
                 exchange = exchange._replace(reward=exchange.reward + extra_reward)
-        exchange = exchange._replace(reward=self.options.rescaled(exchange.reward))
+        reward = self.options.rescaled(exchange.reward)
+        if reward != exchange.reward:
+            exchange = exchange._replace(reward=reward)
         if exchange.terminated or exchange.truncated:
             self._finish(info, exchange.success)
         if self.render_mode == "human":

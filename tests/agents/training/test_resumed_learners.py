@@ -108,7 +108,8 @@ def stored():
 
 
 def test_every_algorithm_of_the_table_has_a_run():
-    assert {run.algorithm for run in RUNS.values()} == {*ALGORITHMS}
+    """A policy manager aside, which goes on with new dialogues and empty memories."""
+    assert {run.algorithm for run in RUNS.values()} == {*ALGORITHMS} - {"policy-manager"}
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,7 @@ def small(config):
 
 SEVERAL_ACTS = "tests.support.toy_acts:Wishes-act"
 SLOTS = "dialgym/SlotFilling-act-v0"
+DOMAINS = "dialgym/SlotFilling-Domains-act-v0"
 OURS = [name for name, row in ALGORITHMS.items() if row.home.startswith("agents.")]
 
 
@@ -48,10 +49,12 @@ def test_built_in_hyperparameters_are_known_for_every_algorithm(algo, tmp_path):
     assert {"n_timesteps", "policy"} <= config.keys()
     assert ("n_envs" in config) == ALGORITHMS[algo].plays
     one_act = ALGORITHMS[algo].home.startswith("agents.acts.")
-    env = dialgym.sb3_vec_env((SLOTS if one_act else SEVERAL_ACTS) if acts else ID, 16)
+    env_id = (SLOTS if one_act else SEVERAL_ACTS) if acts else ID
+    several_domains = algo == "policy-manager"  # which plays one dialogue of them at a time
+    env = dialgym.sb3_vec_env(DOMAINS if several_domains else env_id, 1 if several_domains else 16)
     model = build(algo, config if acts else small(config), env)
     name = type(model.policy).__name__
-    assert config["policy"] in ("MlpPolicy", "GPPolicy", f"agents.{name}")
+    assert config["policy"] in ("MlpPolicy", "GPPolicy", "ManagerPolicy", f"agents.{name}")
     assert read_hyperparameters(algo, "dialgym/Wordle-v0").keys() <= config.keys()
     assert_comes_back(model, tmp_path / "model.zip")
 

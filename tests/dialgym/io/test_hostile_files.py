@@ -21,7 +21,7 @@ TELLING = {
     "json: deep": "more than 100 values within one another",
     "parquet: rewards": "it names 'evil:Thing', which could run code",
     "parquet: simulator with settings": "it names 'subprocess:Popen', which could run code",
-    "parquet: a stage without": "tracker 'evil': expected module:Class, or a registered name",
+    "parquet: a stage without": "tracker of MultiWOZ 'evil': expected module:Class, or a",
     "parquet: environment": "it names 'evil:Thing",
     "parquet: a text of 10 GB": "it would be more than 536,870,912 bytes in memory",
     "parquet: dialogues of 10 GB": "it would be more than 536,870,912 bytes in memory",

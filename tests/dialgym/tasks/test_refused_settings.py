@@ -33,7 +33,7 @@ SETTINGS = {
         ({"error_rate": 15}, "error_rate .* number from 0 to 1; got 15"),
         ({"noise": "set2"}, "noise of SlotFilling must be one of 'set1', 'set3', 'single'; got 's"),
         ({"noise": ""}, "noise of SlotFilling must be one of 'set1', 'set3', 'single'; got ''"),
-        ({"masks": "no"}, "masks of SlotFilling must be one of True, False, None; got 'no'"),
+        ({"masks": "no"}, "masks of SlotFilling: expected a YAML file at 'no'"),
         ({"user": "friendly"}, "user of SlotFilling must be one of .* Did you mean 'unfriendly'"),
         ({"fidelity": "exact"}, "fidelity of SlotFilling must be one of 'correct', 'pydial'"),
         ({"turns": 0}, "turns of SlotFilling must be a whole number from 1; got 0"),
