@@ -11,9 +11,9 @@ from torch import Tensor
 
 from agents.argument_checks import FINITE, FROM_0, Bounds, require
 from agents.models.masking import FORBIDDEN
+from agents.policies.value import WEIGHTINGS
 from dialgym.errors import one_of
 
-WEIGHTINGS = ("exp", "sign")
 HEADS = ("policy", "q", "v")
 
 

@@ -6,10 +6,8 @@ in stored dialogues, log-probabilities, Q, V and target networks.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import asdict
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -24,7 +22,7 @@ from agents.models.bernoulli import MaskedBernoulli, logit
 from agents.models.build import make_optimizer
 from agents.models.masking import FORBIDDEN, fitting
 from agents.policies.gpt import MASK_TYPES
-from agents.policies.value import Decoding, QHeads, ValueBounds, follow, made_decoding
+from agents.policies.value import ValueHeads, follow
 
 
 class BeliefPolicy(MaskableActorCriticPolicy):
@@ -156,7 +154,7 @@ class BeliefPolicy(MaskableActorCriticPolicy):
         return {**super()._get_constructor_parameters(), **own}
 
 
-class ValueBeliefPolicy(BeliefPolicy):
+class ValueBeliefPolicy(ValueHeads, BeliefPolicy):  # type: ignore[misc]
     """`BeliefPolicy` with two Q heads, their slow copies, and V(s), which decodes by advantages.
 
     Q and V read the critic's trunk, of which the targets have a slow copy.
@@ -170,21 +168,6 @@ class ValueBeliefPolicy(BeliefPolicy):
         ValueError: as of `BeliefPolicy`; or actions are not `Discrete`.
     """
 
-    decoding_class: ClassVar[type[Decoding]] = Decoding
-
-    def __init__(
-        self,
-        *args: Any,
-        decoding: dict[str, Any] | None = None,
-        q_head: str | type[nn.Module] | Mapping[str, Any] | None = None,
-        value_min: float | None = None,
-        value_max: float | None = None,
-        **kwargs: Any,
-    ) -> None:
-        self.decoding = made_decoding(self.decoding_class, decoding)
-        self.q_head, self.value_bounds = q_head, ValueBounds(value_min, value_max)
-        super().__init__(*args, **kwargs)
-
     def _check_actions(self, space: spaces.Space) -> None:
         if not isinstance(space, spaces.Discrete):
             raise ValueError(
@@ -195,9 +178,7 @@ class ValueBeliefPolicy(BeliefPolicy):
     def _build(self, lr_schedule: Schedule) -> None:
         super()._build(lr_schedule)
         extractor = self.mlp_extractor
-        outputs = int(self.action_space.n)  # type: ignore[attr-defined]
-        self.q_heads = QHeads(extractor.latent_dim_vf, outputs, self.q_head)
-        self.target_q_heads = deepcopy(self.q_heads).requires_grad_(False)
+        self._build_q_heads(extractor.latent_dim_vf, int(self.action_space.n))  # type: ignore[attr-defined]
         self.target_trunk = deepcopy(extractor.value_net).requires_grad_(False)
         nn.init.zeros_(self.value_net.weight)
         self.optimizer = make_optimizer(self, lr_schedule)
@@ -220,17 +201,6 @@ class ValueBeliefPolicy(BeliefPolicy):
         values: Tensor = self.value_net(hidden)
         return values[:, 0]
 
-    def q_values(self, hidden: Tensor) -> Tensor:
-        """(2, n, A): Q of every act, from both heads, of hidden states (n, d)."""
-        q: Tensor = self.q_heads(hidden)
-        return q
-
-    @torch.no_grad()
-    def target_q(self, hidden: Tensor) -> Tensor:
-        """(n, A): the lesser of both target Qs of every act, within the bounds."""
-        q: Tensor = self.target_q_heads(hidden)
-        return self.value_bounds.clip(q.amin(0))
-
     @torch.no_grad()
     def update_targets(self, tau: float) -> None:
         """Move the targets by `tau` of the way to what they copy (Polyak averaging)."""
@@ -251,10 +221,6 @@ class ValueBeliefPolicy(BeliefPolicy):
             advantages = self.decoding.clip(q - self.state_values(value_hidden)[:, None])
         spoken = self.decoding.logits(logits, advantages)
         return self.action_dist.proba_distribution(action_logits=spoken)
-
-    def _get_constructor_parameters(self) -> dict[str, Any]:
-        own = {"decoding": asdict(self.decoding), "q_head": self.q_head}
-        return {**super()._get_constructor_parameters(), **own, **asdict(self.value_bounds)}
 
 
 def _as_allowed(masks: MASK_TYPES | None, obs: Tensor) -> Tensor | None:

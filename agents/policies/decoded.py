@@ -10,14 +10,14 @@ from gymnasium import spaces
 
 from agents.decoding.repeats import check_repeats
 from agents.decoding.sampling import Sampling
-from agents.policies.belief import BeliefPolicy, ValueBeliefPolicy
+from agents.policies.belief import BeliefPolicy
 from agents.policies.gpt import GPTActorCritic
 from agents.policies.speakers import BeamSpeaker, RankedSpeaker
 from agents.policies.utterance import UtteranceGPTPolicy
-from agents.policies.value import ValueGPTPolicy
+from agents.policies.value import ValueGPTPolicy, ValueHeads
 from dialgym.errors import finite_number, unknown
+from dialgym.rollouts.policies import DRAWING
 
-DRAWING = ("temperature", "top_k", "top_p")
 BEAM = ("beam", "max_tokens")
 RANKED = ("candidates", "advantage_weight", "log_prob_weight", "max_tokens")
 
@@ -64,7 +64,7 @@ def check_known(policy: Any, settings: Mapping[str, Any]) -> None:
 
 def _token_settings(policy: Any) -> list[str]:
     """Names of the settings by which single tokens or acts are chosen."""
-    if isinstance(policy, ValueGPTPolicy | ValueBeliefPolicy):
+    if isinstance(policy, ValueHeads):
         return [field.name for field in fields(policy.decoding)]
     discrete = isinstance(getattr(policy, "action_space", None), spaces.Discrete)
     ours = isinstance(policy, GPTActorCritic | BeliefPolicy)
@@ -84,7 +84,7 @@ def _change_tokens(policy: Any, settings: Mapping[str, Any]) -> None:
     for name, value in settings.items():
         if value is not None and name != "weights":
             finite_number(name, value)
-    if isinstance(policy, ValueGPTPolicy | ValueBeliefPolicy):
+    if isinstance(policy, ValueHeads):
         policy.decoding = replace(policy.decoding, **settings)
     elif settings:
         policy.sampling = Sampling(**settings)

@@ -11,9 +11,8 @@ from gymnasium import spaces
 from torch import Tensor
 
 from agents.decoding.beams import beam_search
-from agents.decoding.generation import Prompts, Utterances, read_prompts, sample_utterances
+from agents.decoding.generation import Prompts, Utterances, sample_utterances
 from agents.decoding.sampling import Masks, Sampling
-from agents.models.prefixes import left_aligned
 from agents.policies.gpt import GPTActorCritic
 from agents.policies.utterance import Plans, first_of, numbers, prompt_of
 from agents.policies.value import ValueGPTPolicy
@@ -69,15 +68,9 @@ class Speaker:
         self.policy.set_training_mode(False)
         tokens, vectorised = self.policy.obs_to_tensor(observation)
         assert isinstance(tokens, Tensor)
-
-        def choose(rows: Tensor, new: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            prompts = read_prompts(self.policy, rows, self.max_tokens).part(new)
-            uniform = numbers(prompts, self.candidates) if deterministic else None
-            said = self.choose(prompts, uniform)
-            return said.tokens[:, 0].cpu().numpy(), said.lengths[:, 0].cpu().numpy()
-
-        with torch.no_grad():
-            said = self.plans.next_tokens(left_aligned(tokens), deterministic, choose)
+        said = self.plans.say(
+            self.policy, tokens, self.choose, self.candidates, self.max_tokens, deterministic
+        )
         return (said if vectorised else said[0]), state
 
     def utter(

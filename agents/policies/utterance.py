@@ -86,6 +86,38 @@ class Plans:
             self.plans.popitem(last=False)
         return self.plans[key].next_tokens(tokens, choose)
 
+    def say(
+        self,
+        policy: Any,
+        tokens: Tensor,
+        best_of: Callable[[Prompts, Tensor | None], Utterances],
+        candidates: int,
+        most: int | None,
+        deterministic: bool,
+    ) -> np.ndarray:
+        """The next tokens (B,) of utterances that are chosen as a whole.
+
+        All rows are read where some begin, since later plans will need them read anyway.
+
+        Args:
+            policy: reads the observations.
+            tokens: (B, L), the observations.
+            best_of: from prompts, and numbers to draw with or None, to utterances of which the
+                first of each dialogue is said.
+            candidates: utterances that numbers are drawn for.
+            most: tokens of an utterance; None for no limit.
+            deterministic: draw with numbers that follow from the observations.
+        """
+
+        def choose(rows: Tensor, new: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            prompts = read_prompts(policy, rows, most).part(new)
+            uniform = numbers(prompts, candidates) if deterministic else None
+            chosen = best_of(prompts, uniform)
+            return chosen.tokens[:, 0].cpu().numpy(), chosen.lengths[:, 0].cpu().numpy()
+
+        with torch.no_grad():
+            return self.next_tokens(left_aligned(tokens), deterministic, choose)
+
     def forget(self) -> None:
         """Call when the policy changed."""
         self.plans.clear()
@@ -159,16 +191,10 @@ class UtteranceGPTPolicy(ValueGPTPolicy):
         action_masks: MASK_TYPES | None = None,
     ) -> Tensor:
         assert isinstance(observation, Tensor)
-
-        def choose(tokens: Tensor, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            # All rows are read, since later plans will need them read anyway.
-            prompts = read_prompts(self, tokens, self.decoding.max_tokens).part(rows)
-            uniform = numbers(prompts, self.decoding.candidates) if deterministic else None
-            chosen = self.best_of(prompts, uniform)
-            return chosen.tokens[:, 0].cpu().numpy(), chosen.lengths[:, 0].cpu().numpy()
-
-        with torch.no_grad():
-            said = self.plans.next_tokens(left_aligned(observation), deterministic, choose)
+        own = self.decoding
+        said = self.plans.say(
+            self, observation, self.best_of, own.candidates, own.max_tokens, deterministic
+        )
         return torch.from_numpy(said).to(observation.device)
 
     def utter(

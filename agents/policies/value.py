@@ -19,6 +19,9 @@ from agents.models.masking import FORBIDDEN
 from agents.policies.gpt import MASK_TYPES, GPTPolicy
 from dialgym.errors import finite_number, one_of, with_settings
 
+WEIGHTINGS = ("exp", "sign")
+"""Weights of advantages: exp(beta A), or by the sign of A alone."""
+
 
 @dataclass
 class Decoding:
@@ -55,7 +58,7 @@ class Decoding:
     def __post_init__(self) -> None:
         if not self.temperature > 0:
             raise ValueError(f"decoding: temperature must be above 0, got {self.temperature}")
-        one_of("weights", self.weights, ("exp", "sign"), "decoding")
+        one_of("weights", self.weights, WEIGHTINGS, "decoding")
         if self.weights == "sign" and not 0 <= self.beta < 1:
             raise ValueError(
                 "decoding: beta must be from 0 to 1, 1 left out, with weights 'sign', got "
@@ -160,7 +163,50 @@ def follow(target: nn.Module, source: nn.Module, tau: float) -> None:
         slow.lerp_(fast, tau)
 
 
-class ValueGPTPolicy(GPTPolicy):
+class ValueHeads:
+    """Part of a policy with Q heads and their slow copies, by which it decodes; see its users.
+
+    Joined with a class of policies, on its left.
+    """
+
+    decoding_class: ClassVar[type[Decoding]] = Decoding
+    q_heads: nn.Module
+    target_q_heads: nn.Module
+
+    def __init__(
+        self,
+        *args: Any,
+        decoding: dict[str, Any] | None = None,
+        q_head: str | type[nn.Module] | Mapping[str, Any] | None = None,
+        value_min: float | None = None,
+        value_max: float | None = None,
+        **kwargs: Any,
+    ) -> None:
+        self.decoding = made_decoding(self.decoding_class, decoding)
+        self.q_head, self.value_bounds = q_head, ValueBounds(value_min, value_max)
+        super().__init__(*args, **kwargs)
+
+    def _build_q_heads(self, width: int, outputs: int) -> None:
+        self.q_heads = QHeads(width, outputs, self.q_head)
+        self.target_q_heads = deepcopy(self.q_heads).requires_grad_(False)
+
+    def q_values(self, hidden: Tensor) -> Tensor:
+        """(2, n, A): Q of every token or act, from both heads, of hidden states (n, d)."""
+        q: Tensor = self.q_heads(hidden)
+        return q
+
+    @torch.no_grad()
+    def target_q(self, hidden: Tensor) -> Tensor:
+        """(n, A): the lesser of both target Qs of every token or act, within the bounds."""
+        return self.value_bounds.clip(self.target_q_heads(hidden).amin(0))
+
+    def _get_constructor_parameters(self) -> dict[str, Any]:
+        own = {"decoding": asdict(self.decoding), "q_head": self.q_head}
+        before = super()._get_constructor_parameters()  # type: ignore[misc]
+        return {**before, **own, **asdict(self.value_bounds)}
+
+
+class ValueGPTPolicy(ValueHeads, GPTPolicy):  # type: ignore[misc]
     """`GPTPolicy` with two Q heads (V values each), their slow copies, and a head for V(s).
 
     By default they read one trunk with the policy head, so that a gradient step costs little more
@@ -177,28 +223,12 @@ class ValueGPTPolicy(GPTPolicy):
         args, kwargs: as of `GPTPolicy`.
     """
 
-    decoding_class: ClassVar[type[Decoding]] = Decoding
-
-    def __init__(
-        self,
-        *args: Any,
-        decoding: dict[str, Any] | None = None,
-        q_head: str | type[nn.Module] | Mapping[str, Any] | None = None,
-        value_min: float | None = None,
-        value_max: float | None = None,
-        **kwargs: Any,
-    ) -> None:
-        self.decoding = made_decoding(self.decoding_class, decoding)
-        self.q_head, self.value_bounds = q_head, ValueBounds(value_min, value_max)
-        super().__init__(*args, **kwargs)
-
     def _build(self, lr_schedule: Schedule) -> None:
         super()._build(lr_schedule)
         width = (self.value_backbone or self.backbone).width
         if self.config["value_head"] is None:
             self.value_head = MLPHead(width, 1)
-        self.q_heads = QHeads(width, self.q_outputs, self.q_head)
-        self.target_q_heads = deepcopy(self.q_heads).requires_grad_(False)
+        self._build_q_heads(width, self.q_outputs)
         self.target_backbone = None
         if self.value_backbone is not None:
             self.target_backbone = deepcopy(self.value_backbone).requires_grad_(False)
@@ -228,15 +258,6 @@ class ValueGPTPolicy(GPTPolicy):
     def state_values(self, hidden: Tensor) -> Tensor:
         """(n,): V, of hidden states (n, d)."""
         return self.value_head(hidden)[:, 0]
-
-    def q_values(self, hidden: Tensor) -> Tensor:
-        """(2, n, V): Q of every token, from both heads, of hidden states (n, d)."""
-        return self.q_heads(hidden)
-
-    @torch.no_grad()
-    def target_q(self, hidden: Tensor) -> Tensor:
-        """(n, V): the lesser of both target Qs of every token, within the bounds."""
-        return self.value_bounds.clip(self.target_q_heads(hidden).amin(0))
 
     @torch.no_grad()
     def update_targets(self, tau: float) -> None:
@@ -270,7 +291,3 @@ class ValueGPTPolicy(GPTPolicy):
         if self.target_backbone is None:
             return self.target_q(hidden)
         return self.value_bounds.clip(self.q_values(hidden).amin(0))
-
-    def _get_constructor_parameters(self) -> dict[str, Any]:
-        own = {"decoding": asdict(self.decoding), "q_head": self.q_head}
-        return {**super()._get_constructor_parameters(), **own, **asdict(self.value_bounds)}

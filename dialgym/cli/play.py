@@ -106,7 +106,7 @@ def play_dialogue(
         ratings: folder for the person's answer, if the user was served; None asks nothing.
     """
     from dialgym.rollouts.player import Player, make_dialogue, policy_names
-    from dialgym.rollouts.policies import DRAWING, open_policy
+    from dialgym.rollouts.policies import open_policy, sets_drawing
 
     kwargs = {**kwargs, "learner": party, "simulator": None}
     dialogue = make_dialogue(entry, kwargs)
@@ -124,7 +124,7 @@ def play_dialogue(
         chosen = open_policy(policy, names, dialogue.learner, trust, own)
     if hasattr(chosen, "predict") and not entry.kind.numeric:
         entry = entry.in_view("token")
-    best, named = DRAWING.isdisjoint(own), own if isinstance(chosen, str) else {}
+    best, named = not sets_drawing(own), own if isinstance(chosen, str) else {}
     player = Player(entry, chosen, kwargs, policy_kwargs=named, num_envs=1, deterministic=best)
     ended = _play_to_end(player, chosen, (number, 0), fixed)
     if ended is None:

@@ -190,7 +190,7 @@ def open_policy(
 
 DECODED = "agents:with_decoding"
 """Function that changes how a saved model speaks."""
-DRAWING = {"temperature", "top_k", "top_p"}
+DRAWING = ("temperature", "top_k", "top_p")
 """Settings of decoding that say how actions are drawn."""
 
 
@@ -222,7 +222,12 @@ def plays_by_sampling(policy: Any) -> bool:
 
     One does that learned so, or was opened with settings of drawing.
     """
-    return learns_by_sampling(policy) or not DRAWING.isdisjoint(settings_of(policy))
+    return learns_by_sampling(policy) or sets_drawing(settings_of(policy))
+
+
+def sets_drawing(settings: Mapping[str, Any]) -> bool:
+    """Tell if settings of decoding say how actions are drawn."""
+    return any(name in settings for name in DRAWING)
 
 
 def _import(path: str, trust: bool) -> Any:
