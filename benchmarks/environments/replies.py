@@ -7,7 +7,7 @@ import numpy as np
 
 from benchmarks.environments.workloads import Settings, Work, run_batched
 from dialgym.language.tokenizers import END
-from dialgym.tasks.reply_policies import LoggedReply
+from dialgym.tasks.replies import LoggedReply
 from dialgym.views.dialogue import LoopedBatch
 
 ROWS = 64

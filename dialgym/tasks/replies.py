@@ -1,4 +1,4 @@
-"""The base of tasks in which the system writes replies that rewards of language score."""
+"""Base of tasks in which the system writes replies that rewards of language score; its speakers."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ from gymnasium.utils.seeding import np_random
 
 from dialgym.io.tables import fingerprint, locate
 from dialgym.rewards import Components, Composite, Examples, Reply, Reward
-from dialgym.simulators import Speaker, ask_all
+from dialgym.simulators import EachReplies, Speaker, ask_all
 from dialgym.tasks.base import SYSTEM, USER, Outcome, Task
 from dialgym.tasks.batch import BatchOutcome, DialogueBatch
 from dialgym.tasks.state_batch import Generators, StateBatch
@@ -142,3 +142,22 @@ def _column(name: str, value: Any, count: int) -> Any:
 
 _BEGUN = Outcome.of({SYSTEM: {}, USER: {}})
 """A dialogue that has just begun."""
+
+
+# Scripted speakers
+
+
+class LoggedReply(EachReplies):
+    """Says what the data has in this place, whatever was said before."""
+
+    oracle = True
+
+    def reply(self, task: ReplyTask, state: Any, rng: np.random.Generator) -> str:
+        return task.logged(state)
+
+
+class RandomReply(EachReplies):
+    """Says what was said anywhere in the data; see `ReplyTask.random_reply`."""
+
+    def reply(self, task: ReplyTask, state: Any, rng: np.random.Generator) -> str:
+        return task.random_reply(rng)

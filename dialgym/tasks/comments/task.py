@@ -34,7 +34,7 @@ LEVELS = (0.0, 1.0, 2.0)
 NO_COMMENT = "no comment"
 """The component of the reward of what is no comment."""
 
-POLICIES = "dialgym.tasks.reply_policies"
+POLICIES = "dialgym.tasks.replies"
 
 
 class Comments(ReplyTask):

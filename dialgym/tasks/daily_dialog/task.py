@@ -35,7 +35,7 @@ REWARDS = {
 """RL4LMs and OpenRL have half METEOR, half intent: small models then do the act in few words."""
 STARTS = ("any", "first")
 
-POLICIES = "dialgym.tasks.reply_policies"
+POLICIES = "dialgym.tasks.replies"
 RETRIEVAL = "dialgym.tasks.daily_dialog.policies:Retrieval"
 
 

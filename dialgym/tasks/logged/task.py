@@ -19,7 +19,7 @@ REWARDS = {"f1": 1.0}
 CONTEXT = 5
 """Most utterances that rewards see before a reply."""
 
-POLICIES = "dialgym.tasks.reply_policies"
+POLICIES = "dialgym.tasks.replies"
 
 
 class Logged(ReplyTask):

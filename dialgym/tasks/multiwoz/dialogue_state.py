@@ -1,4 +1,4 @@
-"""State of one dialogue on acts."""
+"""State of one multi-domain dialogue on acts: goal, user, belief and record."""
 
 from dataclasses import dataclass
 

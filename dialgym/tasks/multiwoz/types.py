@@ -1,4 +1,4 @@
-"""Acts, goals and beliefs of multi-domain dialogues, and the state of one dialogue."""
+"""Acts, goals and beliefs of multi-domain dialogues."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields

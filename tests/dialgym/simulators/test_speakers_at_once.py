@@ -14,7 +14,7 @@ from dialgym.registry import RegistryEntry, Row
 from dialgym.simulators import Asynchronous, BatchSpeaker, Concurrent
 from dialgym.tasks.daily_dialog import DailyDialog
 from dialgym.tasks.daily_dialog.policies import Retrieval
-from dialgym.tasks.reply_policies import LoggedReply
+from dialgym.tasks.replies import LoggedReply
 from dialgym.tasks.slot_filling import SlotFilling
 from dialgym.tasks.slot_filling.policies import SlotAgendaPolicy
 from dialgym.tasks.wordle import Wordle
