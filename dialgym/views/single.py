@@ -85,12 +85,11 @@ class DialogueEnv(SpecMixin, gym.Env):
     def _say(self, text: str) -> tuple[Exchange, Info]:
         exchange = self.dialogue.say(text, self.np_random)
         info = self._info.of_turn(text, self.dialogue.turn, exchange)
+        reward = exchange.reward
         if self._has_extras:
             over = exchange.terminated or exchange.truncated
-            extra_reward = self._update_extras(self.dialogue.state, over)
-            if extra_reward:
-                exchange = exchange._replace(reward=exchange.reward + extra_reward)
-        reward = self.options.rescaled(exchange.reward)
+            reward += self._update_extras(self.dialogue.state, over)
+        reward = self.options.rescaled(reward)
         if reward != exchange.reward:
             exchange = exchange._replace(reward=reward)
         if exchange.terminated or exchange.truncated:
