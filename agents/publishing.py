@@ -18,7 +18,7 @@ from dialgym.experiments import Result
 from dialgym.io.checksums import write_json_checked
 from dialgym.io.files import write_text
 from dialgym.io.hub import MODEL_FILES, OLD_WEIGHTS, publish
-from dialgym.rollouts.policies import CHECKPOINT, find_checkpoint
+from dialgym.io.saved_models import CHECKPOINT, find_checkpoint
 
 CARD, RESULTS = "README.md", "results.json"
 BASE = "base"

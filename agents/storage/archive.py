@@ -57,8 +57,24 @@ def write_archive(place: Place, what: str, sections: Mapping[str, Any]) -> None:
         members[f"{name}.json"] = json.dumps(packer.pack(value)).encode()
         if packer.arrays:
             members[f"{name}.safetensors"] = _arrays_to_bytes(packer.arrays)
+    _write(place, what, list(sections), members)
+
+
+def copy_without(source: Path, target: Path, what: str, section: str) -> None:
+    """Copy a file of `write_archive` without a section; other members stay byte for byte.
+
+    Raises:
+        FileNotFoundError, ValueError: as of `Archive`.
+    """
+    archive = Archive(source, what)
+    sections = [name for name in archive.sections if name != section]
+    _write(target, what, sections, archive.members_of(sections))
+
+
+def _write(place: Place, what: str, sections: list[str], members: Mapping[str, bytes]) -> None:
+    """Write members, and before them the manifest that has their checksums."""
     sums = {name: hashlib.sha256(member).hexdigest() for name, member in members.items()}
-    manifest = {"what": what, "format": FORMAT, "sections": list(sections), "sha256": sums}
+    manifest = {"what": what, "format": FORMAT, "sections": sections, "sha256": sums}
     members = {MANIFEST: json.dumps(manifest, indent=1).encode(), **members}
     if isinstance(place, str | Path):
         write_atomically(Path(place), lambda part: _write_members(part, members))
@@ -145,6 +161,10 @@ class Archive:
             if found != expected:
                 raise ValueError(f"{self.name} is damaged: {name} is not what was written.")
         self.sections: list[str] = manifest["sections"]
+
+    def members_of(self, sections: list[str]) -> dict[str, bytes]:
+        """The members of the zip that some sections consist of, by name."""
+        return {k: v for k, v in self._members.items() if k.rpartition(".")[0] in sections}
 
     def read(self, section: str) -> Any:
         """The value of a section.

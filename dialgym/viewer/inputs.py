@@ -12,7 +12,7 @@ from dialgym.experiments.curves import FILES as CURVES
 from dialgym.experiments.result import Result, read_json
 from dialgym.io.files import check_regular
 from dialgym.io.hub import PREFIX
-from dialgym.rollouts.policies import CHECKPOINT, CONFIGS
+from dialgym.io.saved_models import CHECKPOINT, CONFIGS
 from dialgym.viewer.listing import Listing
 from dialgym.viewer.query import NotHereError
 from dialgym.viewer.training_runs import RunFolder
