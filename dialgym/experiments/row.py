@@ -18,7 +18,9 @@ import numpy as np
 from dialgym.experiments.panel import Panel, PanelEnvironment
 from dialgym.experiments.result import DRAWN, GREEDY, Episodes
 from dialgym.experiments.rules import Fingerprint, RowOrigin
+from dialgym.experiments.zoo import ZooAgent, agent_of_row
 from dialgym.io.checksums import checksum
+from dialgym.io.saved_models import CHECKPOINT, find_checkpoint
 from dialgym.registry import entry_of
 
 FORM = "dialgym leaderboard row 1"
@@ -94,18 +96,22 @@ class ExperimentRow:
     @property
     def model_file(self) -> Path:
         """Path of its model, if it is here."""
-        return self.file.with_suffix("") / "model.zip"
+        return self.file.with_suffix("") / CHECKPOINT
 
     @property
     def is_replayable(self) -> bool:
         """True if its policy is here, so that `dialgym leaderboard check --replay` can play it."""
-        return self.is_scripted or self.model_file.is_file()
+        return self.is_scripted or self.model_file.is_file() or self._in_zoo is not None
+
+    @cached_property
+    def _in_zoo(self) -> ZooAgent | None:
+        return agent_of_row(self.values)
 
     def find_policy(self, given: str | Path | None = None) -> str:
-        """The policy, to be opened: what a scripted row says, or the path of its model.
+        """The policy, to be opened: what a scripted row says, or the path or name of its model.
 
         Args:
-            given: where its model lies, if it has one; beside the file if None.
+            given: where its model lies, if it has one; beside the file or in the zoo if None.
 
         Raises:
             FileNotFoundError: it is not there.
@@ -113,12 +119,14 @@ class ExperimentRow:
         """
         if self.is_scripted:
             return str(self.values["policy"])
-        path = Path(given) if given else self.model_file
-        path = path / "model.zip" if path.is_dir() else path
-        if not path.is_file():
+        if not given and not self.model_file.is_file() and self._in_zoo:
+            return self._in_zoo.place
+        place = Path(given) if given else self.model_file
+        path = find_checkpoint(place)
+        if path is None:
             raise FileNotFoundError(
-                f"{str(self.file)!r}: its model is not at {str(path)!r}. Say where it is "
-                "(--model FILE)."
+                f"{str(self.file)!r}: its model is not at {str(place)!r}, nor in the zoo. Say "
+                "where it is (--model FILE)."
             )
         if checksum(path) != self.values["hashes"].get("model"):
             raise ValueError(
