@@ -4,7 +4,8 @@
 
 `zoo.yaml` says which environments have an agent; of each environment's trainings the one with the
 highest mean of the panel's metric is taken, of those that have their model beside the row. An
-environment without any has no agent. The folder is replaced as a whole, with cards and index.
+environment without any, or whose best is no better than a random policy, has no agent. The folder
+is replaced as a whole, with cards and index.
 """
 
 from __future__ import annotations
@@ -96,6 +97,12 @@ class Candidate:
                       actions=row.actions)  # fmt: skip
 
     @property
+    def has_learned(self) -> bool:
+        """False where its score is not above that of a random policy."""
+        interval = self.result.by_id[self.row.id].score_interval
+        return interval is None or interval[0] > 0
+
+    @property
     def settings(self) -> dict[str, Any]:
         """The settings in which its episodes were played."""
         return {**self.row.values["env_kwargs"], **self.row.values.get("held_out", {})}
@@ -146,6 +153,8 @@ class Candidate:
 def candidates(chosen: Mapping[str, Sequence[str]], folders: Sequence[Path]) -> list[Candidate]:
     """The best training of each chosen environment that has one with its model.
 
+    It is left out where it is no better than a random policy.
+
     Args:
         chosen: environments by panel.
         folders: of rows of all panels.
@@ -159,9 +168,11 @@ def candidates(chosen: Mapping[str, Sequence[str]], folders: Sequence[Path]) -> 
         rows = [row for row in read_rows(folders, panel) if _has_model(row)]
         for environment in map(panel.environment, ids):
             those = [row for row in rows if row.id == environment.id]
-            if those:
-                best = min(those, key=partial(_rank, metric=panel.metric))
-                found.append(Candidate(best, len(those)))
+            if not those:
+                continue
+            best = Candidate(min(those, key=partial(_rank, metric=panel.metric)), len(those))
+            if best.has_learned:
+                found.append(best)
     return found
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from dialgym.experiments.measure_tables import (
     compare_measures,
     measures_as_markdown,
@@ -41,7 +39,7 @@ def ranking_head(ranking: Ranking) -> list[str]:
     ]
     if _has_passes(ranking):
         names.append(f"pass^{PASSES}")
-    return [*names, "environments", "runs", "steps to target", "CPU h a run"]
+    return [*names, "environments", "runs", "CPU h a run"]
 
 
 def ranking_rows(ranking: Ranking) -> list[list[str]]:
@@ -66,20 +64,12 @@ def _cells(ranking: Ranking, i: int) -> list[str]:
     if _has_passes(ranking):
         passed = row.pass_k(PASSES)
         cells.append("-" if passed is None else f"{100 * passed:.1f} %")
-    target = ranking.panel.evaluation.target
     return [
         *cells,
         f"{len(row.scores)}",
         f"{row.runs}",
-        median_steps([one.steps_to_target(target) for one in row.rows]),
         "-" if cpu is None else f"{cpu / 3600:.2f}",
     ]
-
-
-def median_steps(steps: Sequence[float | None]) -> str:
-    """Format the median of the runs that reached the target, and how many did."""
-    known = [value for value in steps if value is not None]
-    return f"{np.median(known):,.0f} ({len(known)} of {len(steps)})" if known else "-"
 
 
 def _next(ranking: Ranking, i: int) -> str:
@@ -106,7 +96,6 @@ def ranking_caption(ranking: Ranking) -> str:
         )
     if ranking.unsealed:
         more += f" WITHOUT A CHECKSUM: files of {', '.join(ranking.unsealed)}."
-    target = f"{panel.evaluation.target:g}"
     return (
         f"{panel.label}: {panel.description} Ranked by {UNITS[ranking.metric]}, the mean over "
         "environments; in brackets the 95 % interval of a bootstrap of each environment's runs (of "
@@ -114,8 +103,7 @@ def ranking_caption(ranking: Ranking) -> str:
         "(Student's t) that holds 0 are tied: their ranks overlap; rows that lack environments "
         "have no rank. In round brackets the way of playing; other way: the "
         "same policy played greedily, or drawn. Better than next: probability that a run is better "
-        "than one of the next row. Steps to target: of training until a score of "
-        f"{target}, by the learning curve, and how many runs got there.{more}{gap}"
+        f"than one of the next row.{more}{gap}"
     )
 
 

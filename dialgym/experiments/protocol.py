@@ -6,6 +6,7 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,7 @@ from dialgym.registry import entry_of
 from dialgym.rollouts import Policy
 from dialgym.rollouts.player import make_dialogue, policy_names
 from dialgym.rollouts.policies import learns_by_sampling, open_policy
+from dialgym.tasks import Task
 from dialgym.versions import command_line, hardware, versions
 
 AT_ONCE = 128
@@ -68,16 +70,19 @@ class _Scoring:
             "trials": {each: self._trials(each) for each in actions} if goals else {},
         }
         if names:
-            environment = self.environment
-            task = make_dialogue(environment.id, environment.scoring_settings).task
             figures["measures"] = {
-                each: measure_replies(task, names, part.dialogues) for each, part in parts.items()
+                each: measure_replies(self._task, names, part.dialogues)
+                for each, part in parts.items()
             }
         return figures
 
+    @cached_property
+    def _task(self) -> Task:
+        return make_dialogue(self.environment.id, self.environment.scoring_settings).task
+
     def _play(self, actions: str) -> Episodes:
-        count = self.panel.evaluation.episodes
-        return self._evaluate(actions, count, AT_ONCE, record=bool(self.environment.measures))
+        options, record = self.panel.evaluation.options(self._task), bool(self.environment.measures)
+        return self._evaluate(actions, len(options), AT_ONCE, record=record, options=options)
 
     def _trials(self, actions: str) -> list[list[bool]]:
         """(G, n) successes of n dialogues of each goal."""

@@ -168,19 +168,6 @@ class ExperimentRow:
             return None
         return np.asarray(part["replies"].get(name, [part["figures"][name]]), float)
 
-    def steps_to_target(self, target: float, smooth: int = 5) -> float | None:
-        """Timesteps of training until the learning curve reached a score; None if never.
-
-        The mean of `smooth` rows of the curve counts.
-        """
-        if self._references is None or len(self.values["curve"]) < smooth:
-            return None
-        random, expert = self._references
-        curve = np.array(self.values["curve"], float)
-        means = np.convolve(curve[:, 2], np.ones(smooth) / smooth, "valid")
-        reached = np.flatnonzero(100 * (means - random) / (expert - random) >= target)
-        return float(curve[reached[0] + smooth - 1, 0]) if len(reached) else None
-
 
 # Writing
 

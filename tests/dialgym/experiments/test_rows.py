@@ -6,7 +6,7 @@ import json
 import pytest
 
 pytest.importorskip("torch")  # rows say its version
-from dialgym.experiments.panel import Panel
+from dialgym.experiments.panel import Panel, protocol_of
 from dialgym.experiments.protocol import replay_row, score_policy
 from dialgym.experiments.ranking import Ranking
 from dialgym.experiments.row import ExperimentRow
@@ -50,6 +50,37 @@ def test_a_row_as_it_was_written_is_right(whole):
     assert list(row_problems(whole)) == []
     assert whole["hashes"]["references"][0] < whole["hashes"]["references"][1]
     assert [len(goal) for goal in whole["trials"]["scripted"]] == [4, 4]
+
+
+class FirstOfAll:
+    """Says the first word that may be the secret, and draws nothing."""
+
+    def reply(self, task, state, rng):
+        return task.answers[task.candidates(state)[0]]
+
+
+def test_a_panel_of_all_secrets_plays_each_equally_often(tmp_path, monkeypatch):
+    values = {**VALUES, "evaluation": {**VALUES["evaluation"], "secrets": "all"}}
+    panel = install(monkeypatch, Panel.of("tiny", values))
+    (place,) = panel.environments
+    files = [score_policy(panel, place, FirstOfAll(), "first", k, tmp_path) for k in (0, 1)]
+    rows = [read_row(file) for file in files]
+    returns = [row.values["episodes"]["scripted"]["returns"] for row in rows]
+    assert returns[0] == returns[1]  # nothing is left to chance
+    assert len(returns[0]) == 40  # the least multiple of 20 words that is 24 or more
+    assert returns[0][:20] == returns[0][20:]
+    assert protocol_of(panel, place) != protocol_of(TINY, PLACE)
+    assert replay_row(rows[0], FirstOfAll()) == []
+    short = changed(rows[0].values, ["episodes", "scripted", "returns"], returns[0][:24])
+    assert "returns: expected 40 finite numbers, got 24" in "; ".join(row_problems(short))
+
+
+def test_all_secrets_of_a_task_without_a_list_are_refused(tmp_path, monkeypatch):
+    evaluation = {"secrets": "all"}
+    values = {**VALUES, "environments": ["Wordle-ILQL-v0"], "evaluation": evaluation}
+    panel = install(monkeypatch, Panel.of("tiny", values))
+    with pytest.raises(ValueError, match=r"Wordle has no list of its secrets"):
+        score_policy(panel, panel.environments[0], "random", "random", 0, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -134,7 +165,7 @@ def test_successes_that_no_goal_knows_of_are_named(whole):
 def test_who_chooses_seeds_or_borrows_a_name_is_told_before_anything_is_played(
     tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("dialgym.experiments.protocol.protocol_figures", None)
+    monkeypatch.setattr("dialgym.experiments.protocol._Scoring.figures", None)
     with pytest.raises(
         ValueError, match=r"seed: expected a seed of tiny, version 1, 0 to 1, got 7"
     ):
