@@ -22,6 +22,7 @@ import yaml
 
 import agents
 from agents.publishing import CARD, agent_card
+from agents.registry import name_of
 from agents.storage.archive import Archive, copy_archive
 from agents.storage.models import MODEL, OPTIMIZER
 from dialgym.cli.benchmark import ROWS
@@ -122,14 +123,14 @@ class Candidate:
             "licence": LICENCE,
         }
 
-    def entry(self, folder: Path) -> ZooAgent:
+    def entry(self, folder: Path, algorithm: str) -> ZooAgent:
         """Its entry in the index, once its folder is filled."""
         values, episodes = self.row.values, self.result.by_id[self.row.id]
         count = episodes.returns.size
         return ZooAgent(
             name=self.name,
             id=self.row.id,
-            algorithm=values["policy"],
+            algorithm=algorithm,
             panel=values["panel"],
             version=values["version"],
             row=self.row.name,
@@ -205,7 +206,7 @@ def write_zoo(found: Sequence[Candidate], out: Path, largest: int = LARGEST) -> 
 
 
 def _fill(found: Sequence[Candidate], largest: int, folder: Path) -> None:
-    entries = [one.entry(_write_agent(one, folder / one.name)) for one in found]
+    entries = [_write_agent(one, folder / one.name) for one in found]
     write_index(folder, entries)
     write_text(folder / CARD, "".join(_readme(entries)))
     if (size := size_of(folder)) > largest:
@@ -216,8 +217,8 @@ def _fill(found: Sequence[Candidate], largest: int, folder: Path) -> None:
         )
 
 
-def _write_agent(one: Candidate, folder: Path) -> Path:
-    """Fill the folder of an agent: model, configuration, curve, card."""
+def _write_agent(one: Candidate, folder: Path) -> ZooAgent:
+    """Fill the folder of an agent: model, configuration, curve, card; return its entry."""
     folder.mkdir()
     model = Path(one.row.find_policy())
     _copy_model(model, folder / CHECKPOINT)
@@ -230,7 +231,7 @@ def _write_agent(one: Candidate, folder: Path) -> Path:
     loaded = agents.load(folder / CHECKPOINT, device="cpu")
     card = agent_card(loaded, f"{ZOO}{one.name}", [one.result], one.origin())
     write_text(folder / CARD, card)
-    return folder
+    return one.entry(folder, name_of(type(loaded)) or type(loaded).__name__)
 
 
 def _copy_model(model: Path, copy: Path) -> None:
