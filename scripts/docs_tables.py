@@ -11,7 +11,7 @@ from inspect import signature
 from pathlib import Path
 
 import numpy as np
-from make_env_pages import overview
+from family_table import families
 
 from agents.registry import ALGORITHMS
 from agents.training.config import TrainConfig
@@ -65,7 +65,7 @@ def options() -> str:
 
 
 TABLES: Mapping[str, tuple[str, Callable[[], str]]] = {
-    "environments": ("README.md", overview),
+    "environments": ("README.md", families),
     "rewards": ("docs/rewards.md", rewards),
     "algorithms": ("docs/training.md", algorithms),
     "options": ("docs/training.md", options),

@@ -85,8 +85,8 @@ def repeated_models(rows: Iterable[ExperimentRow]) -> Mapping[Path, str]:
     for row in rows:
         if row.is_scripted:
             continue
-        model = row.values["hashes"]["model"]
-        known = first.setdefault((row.values["panel"], row.name, row.id, model), row)
+        key = row.values["panel"], row.name, row.id, str(row.model_digits)
+        known = first.setdefault(key, row)
         if known.seed != row.seed:
             repeated[row.file] = (
                 f"hashes, model: expected another model than that of {str(known.file)!r}, got the "

@@ -152,16 +152,6 @@ def learning_row(curve, references=(-5.0, -1.0), **values):
     return ExperimentRow(found, None)
 
 
-def test_the_steps_to_a_target_are_where_the_smoothed_curve_reaches_it():
-    curve = [[100 * k, 2.0 * k, -5.0 + 0.1 * k] for k in range(1, 60)]
-    slow = next(
-        k for k in range(5, 60) if np.mean([curve[i][2] for i in range(k - 5, k)]) >= -1.4 - 1e-9
-    )
-    assert learning_row(curve).steps_to_target(90.0) == 100 * slow
-    assert learning_row(curve[:20]).steps_to_target(90.0) is None
-    assert learning_row(curve, None).steps_to_target(90.0) is None
-
-
 def test_pass_k_is_the_mean_over_runs():
     trials = [{"trials": {"drawn": [[True] * 4, [True, True, False, False]]}}, {"trials": {}}]
     rows = [learning_row([], **t) for t in trials]
