@@ -33,7 +33,6 @@ from dialgym.experiments.row_files import read_rows
 from dialgym.experiments.statistics import Estimate, wilson
 from dialgym.experiments.tables import markdown_table
 from dialgym.experiments.zoo import COLUMNS, ZooAgent, write_index
-from dialgym.io.checksums import checksum
 from dialgym.io.files import read_yaml, write_folder_atomically, write_text
 from dialgym.io.saved_models import CHECKPOINT, ZOO
 from dialgym.registry import entry_of
@@ -143,8 +142,7 @@ class Candidate:
             score=None if episodes.score is None or episodes.score_interval is None
             else Estimate(episodes.score, *episodes.score_interval),
             deviation=float(episodes.returns.std()),
-            row_model=values["hashes"]["model"],
-            sha256=checksum(folder / CHECKPOINT),
+            model=self.row.model_digits or "",
             bytes=size_of(folder),
             command=values["command"],
             versions=values["versions"],

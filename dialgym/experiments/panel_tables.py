@@ -16,6 +16,7 @@ from dialgym.experiments.ranking import (
     improvement,
     is_better,
 )
+from dialgym.experiments.row import total_cpu_seconds
 from dialgym.experiments.statistics import format_estimate
 from dialgym.experiments.tables import markdown_table
 
@@ -51,7 +52,7 @@ def _cells(ranking: Ranking, i: int) -> list[str]:
     row = ranking.rows[i]
     low, high = ranking.ranks[i] if i < ranking.complete else (0, 0)
     rank = f"{low}" if low == high else f"{low}-{high}"
-    cpu, digits = row.cost("cpu_seconds"), DIGITS[ranking.metric]
+    cpu, digits = row.cpu_seconds, DIGITS[ranking.metric]
     cells = [
         rank if low else "-",
         row.label,
@@ -201,8 +202,7 @@ def panel_costs(
     policies = [policy for ranking in rankings for policy in ranking.rows]
     runs = [(one.name, len(part.seeds)) for one in policies for part in one.scores.values()]
     own = [n for name, n in runs if name in asked or not asked]
-    costs = [row.values["cost"].get("cpu_seconds") for one in policies for row in one.rows]
-    known = [float(cost) for cost in costs if isinstance(cost, int | float)]
+    known = total_cpu_seconds(row for one in policies for row in one.rows)
     seeds = [n for _, n in runs] or [0]
     return PanelCosts(
         panel.name,
@@ -210,7 +210,7 @@ def panel_costs(
         wanted,
         sum(n for _, n in runs) - sum(own),
         (min(seeds), max(seeds), panel.seeds),
-        sum(known) if known else cpu_seconds,
+        cpu_seconds if known is None else known,
     )
 
 

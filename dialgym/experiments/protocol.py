@@ -23,13 +23,15 @@ from dialgym.experiments.row import (
     ExperimentRow,
     episode_columns,
     episode_means,
+    is_model_of,
+    model_hash,
     row_file,
     row_head,
     score_references,
 )
 from dialgym.experiments.row_checks import check_author
 from dialgym.experiments.rules import rules_of
-from dialgym.io.checksums import checksum, write_json_checked
+from dialgym.io.checksums import write_json_checked
 from dialgym.io.files import check_writable, explained, read_json, write_atomically
 from dialgym.io.saved_models import find_checkpoint
 from dialgym.registry import entry_of
@@ -169,15 +171,15 @@ def score_policy(
     label = policy_path(policy)
     kind = SCRIPTED if model is None else "model"
     check_author(panel, environment, name, seed, kind, label)
-    digits = None if model is None else checksum(model)
-    _refuse_another(file, digits, label)
-    _refuse_again(file, digits)
+    _refuse_another(file, model, label)
+    if model is not None:
+        _refuse_again(file, model)
     check_writable(file.parent if model is None else file.with_suffix(""))
     figures = protocol_figures(panel, environment, policy, seed, model is not None, trust)
     hashes = environment_hashes(panel, environment)
     if model is not None:
         _keep_model(model, file)
-        hashes["model"] = digits
+        hashes |= model_hash(model)
     cost = {"wall_seconds": time.monotonic() - started, "cpu_seconds": time.process_time() - cpu}
     row = {
         **row_head(panel, environment, name, seed, kind, label),
@@ -202,12 +204,12 @@ def _keep_model(model: Path, file: Path) -> None:
         write_atomically(copy, lambda temporary: shutil.copyfile(model, temporary))
 
 
-def _refuse_another(file: Path, model: str | None, policy: str) -> None:
+def _refuse_another(file: Path, model: Path | None, policy: str) -> None:
     """Raise ValueError where a file is the row of another model, or of another scripted policy."""
     if not file.exists():
         return
-    row, known = _row_in(file)
-    if known != model or (model is None and row.get("policy") != policy):
+    row, hashes = _row_in(file)
+    if not is_model_of(hashes, model) or (model is None and row.get("policy") != policy):
         raise ValueError(
             f"{str(file)!r} is the row of another policy ({row.get('policy')}, "
             f"{row.get('kind')}). Choose another name (--name), give all checkpoints of one name "
@@ -215,24 +217,24 @@ def _refuse_another(file: Path, model: str | None, policy: str) -> None:
         )
 
 
-def _refuse_again(file: Path, model: str | None) -> None:
+def _refuse_again(file: Path, model: Path) -> None:
     """Raise ValueError where a model has a row beside a file, with another seed."""
     stem = file.stem.rpartition("-seed")[0]
-    for other in sorted(file.parent.glob(f"{stem}-seed*.json")) if model else ():
-        if other != file and _row_in(other)[1] == model:
+    for other in sorted(file.parent.glob(f"{stem}-seed*.json")):
+        if other != file and is_model_of(_row_in(other)[1], model):
             raise ValueError(
                 f"{str(other)!r} is the row of the same model, with another seed: one training "
                 "counts once. Give the checkpoint of another training, or remove that row."
             )
 
 
-def _row_in(file: Path) -> tuple[Mapping[str, Any], Any]:
-    """The content of a file, which may be no row, and the checksum of its model."""
+def _row_in(file: Path) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """The content of a file, which may be no row, and its hashes."""
     with explained(file):
         values = read_json(file, "a row of the leaderboard")
     row = values if isinstance(values, Mapping) else {}
     hashes = row.get("hashes")
-    return row, hashes.get("model") if isinstance(hashes, Mapping) else None
+    return row, hashes if isinstance(hashes, Mapping) else {}
 
 
 def training_actions(model: Any) -> str:

@@ -25,6 +25,7 @@ from dialgym.experiments.row import (
     ACTIONS,
     AS_NAMED,
     COLUMNS,
+    CPU_SECONDS,
     FORM,
     MODEL_ACTIONS,
     SCRIPTED,
@@ -50,7 +51,7 @@ ENTRIES: Mapping[str, type | tuple[type, ...]] = {
 }  # fmt: skip
 """Entries of a row, and their types."""
 SHA256 = re.compile("[0-9a-f]{64}")
-MOST = dict.fromkeys(("cpu_seconds", "wall_seconds", "seconds"), 1e9)
+MOST = dict.fromkeys((*CPU_SECONDS, "wall_seconds", "seconds"), 1e9)
 """Seconds that a row may have cost: some thirty years."""
 MOST_STEPS = 1e15
 FARTHEST = {1: 0.7, 4: 0.9}
@@ -172,9 +173,10 @@ def _of_hashes(hashes: Values, panel: Panel, environment: PanelEnvironment) -> I
 
 
 def _of_model(values: Values) -> Iterator[str]:
-    digits = values["hashes"].get("model")
+    name = "weights" if "weights" in values["hashes"] else "model"
+    digits = values["hashes"].get(name)
     if values["kind"] != SCRIPTED and not SHA256.fullmatch(str(digits)):
-        yield f"hashes, model: expected the SHA-256 of the model, got {digits!r:.80}"
+        yield f"hashes, {name}: expected the SHA-256 of the model, got {digits!r:.80}"
 
 
 def _of_actions(values: Values) -> Iterator[str]:

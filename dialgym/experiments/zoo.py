@@ -13,7 +13,7 @@ from typing import Any
 
 from dialgym.errors import unknown
 from dialgym.experiments.statistics import Estimate, format_estimate
-from dialgym.io.checksums import checksum, read_json_checked, write_json_checked
+from dialgym.io.checksums import read_json_checked, write_json_checked
 from dialgym.io.saved_models import CHECKPOINT, ZOO, ZOO_INDEX, zoo_folder
 
 FORM = "dialgym zoo 1"
@@ -34,8 +34,7 @@ class ZooAgent:
         mean_return, success, score: mean, low and high of the row's episodes; None for a score
             without references.
         deviation: standard deviation of the returns of the row's episodes.
-        row_model: what the row says of its model, as its ``hashes`` have it.
-        sha256: of the agent's file.
+        model: hash of its weights, as the row has it.
         bytes: of the agent's folder.
         command: that made the row.
         versions: of the packages that made it.
@@ -55,8 +54,7 @@ class ZooAgent:
     success: Estimate
     score: Estimate | None
     deviation: float
-    row_model: str
-    sha256: str
+    model: str
     bytes: int
     command: str
     versions: Mapping[str, str] = field(default_factory=dict)
@@ -65,6 +63,11 @@ class ZooAgent:
     def place(self) -> str:
         """Its name wherever a policy may be given: ``zoo:wordle-20-ppo``."""
         return f"{ZOO}{self.name}"
+
+    @property
+    def origin(self) -> list[Any]:
+        """Panel, version, name, environment and seed of its row."""
+        return [self.panel, self.version, self.row, self.id, self.seed]
 
     def cells(self) -> list[str]:
         """Cells of its line in a table; see `COLUMNS`."""
@@ -136,17 +139,13 @@ def agent_named(name: str) -> ZooAgent:
 
 
 def agent_of_row(values: Mapping[str, Any]) -> ZooAgent | None:
-    """The agent that the content of a row is of; None where no zoo has it as it was made."""
+    """The agent that was made of a row, by the row's content; None where there is none."""
     try:
         agents = read_zoo()
     except FileNotFoundError:
         return None
     wanted = [values[name] for name in ("panel", "version", "name", "id", "seed")]
-    for agent in agents:
-        origin = [agent.panel, agent.version, agent.row, agent.id, agent.seed]
-        if origin == wanted and agent.row_model == values["hashes"].get("model"):
-            return agent if checksum(model_file(agent)) == agent.sha256 else None
-    return None
+    return next((each for each in agents if each.origin == wanted), None)
 
 
 def model_file(agent: ZooAgent) -> Path:

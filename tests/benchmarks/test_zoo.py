@@ -139,7 +139,7 @@ def test_a_zoo_that_would_be_too_large_leaves_the_old_one(rows, tmp_path):
 
 def test_another_model_than_that_of_the_row_is_refused(rows, tmp_path):
     def is_of_another(values):
-        values["hashes"]["model"] = "0" * 64
+        values["hashes"]["weights"] = "0" * 64
 
     _copied(best_file(rows), rows, tmp_path, is_of_another)
     with pytest.raises(ValueError, match="is not the model of"):

@@ -16,8 +16,8 @@ import dialgym
 from benchmarks.zoo import LARGEST, LICENCE, size_of
 from dialgym.experiments.panel import panel_named
 from dialgym.experiments.result import DRAWN
+from dialgym.experiments.row import model_hash
 from dialgym.experiments.zoo import ZooAgent, model_file, read_zoo
-from dialgym.io.checksums import checksum
 from dialgym.io.saved_models import zoo_names
 
 ROOT = Path(__file__).parents[2]
@@ -107,7 +107,7 @@ def test_the_folder_is_what_its_index_says():
     assert size_of(folder) <= LARGEST
     assert [agent.name for agent in AGENTS] == zoo_names()
     for agent in AGENTS:
-        assert checksum(model_file(agent)) == agent.sha256
+        assert model_hash(model_file(agent)) == {"weights": agent.model}
         assert panel_named(agent.panel).environment(agent.id)
         known = ("model.zip", "README.md", "config.yml", "learning_curve.csv")
         assert {path.name for path in (folder / agent.name).iterdir()} <= {*known}

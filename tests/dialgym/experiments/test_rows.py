@@ -1,7 +1,9 @@
 """What is wrong with a row is found without playing, and a row says nothing that is not checked."""
 
 import copy
+import hashlib
 import json
+from zipfile import ZipFile
 
 import pytest
 
@@ -9,11 +11,17 @@ pytest.importorskip("torch")  # rows say its version
 from dialgym.experiments.panel import Panel, protocol_of
 from dialgym.experiments.protocol import replay_row, score_policy
 from dialgym.experiments.ranking import Ranking
-from dialgym.experiments.row import ExperimentRow
+from dialgym.experiments.row import (
+    WEIGHTS,
+    ExperimentRow,
+    is_model_of,
+    model_hash,
+    total_cpu_seconds,
+)
 from dialgym.experiments.row_checks import row_problems
 from dialgym.experiments.row_files import read_row, read_rows
 from dialgym.experiments.rules import rules_of
-from dialgym.io.checksums import read_json_checked, write_json_checked
+from dialgym.io.checksums import checksum, read_json_checked, write_json_checked
 from tests.support.commands import fail, succeed
 from tests.support.older_rows import OTHER
 from tests.support.tiny_panel import TINY, VALUES, install
@@ -280,3 +288,35 @@ def test_rows_that_share_no_environment_are_not_ranked_against_each_other(whole,
     assert board.complete == 2
     assert Ranking.of(both, rows[1:]).complete == 1
     assert Ranking.of(both, [*rows, row("c", "Wordle-20")]).complete == 1
+
+
+def test_a_model_is_known_by_its_weights_whenever_it_was_written(tmp_path):
+    def written(name, weights, time):
+        with ZipFile(tmp_path / name, "w") as archive:
+            archive.writestr(WEIGHTS, weights)
+            archive.writestr("time", time)
+        return tmp_path / name
+
+    first, later = written("a.zip", b"one", "today"), written("b.zip", b"one", "tomorrow")
+    other = written("c.zip", b"two", "today")
+    hashes = model_hash(first)
+    assert hashes == {"weights": hashlib.sha256(b"one").hexdigest()}
+    assert [is_model_of(hashes, file) for file in (first, later, other, None)] == [
+        *(True, True, False, False)
+    ]
+    older = {"model": checksum(first)}  # of a row that was made before weights had a hash
+    assert [is_model_of(older, file) for file in (first, later, None)] == [True, False, False]
+    (tmp_path / "pickled").write_bytes(b"no zip")
+    assert model_hash(tmp_path / "pickled") == {"model": checksum(tmp_path / "pickled")}
+    assert is_model_of({}, None)
+
+
+def test_dialogues_that_several_rows_have_learned_from_cost_once():
+    def row(seed, data, **cost):
+        values = {"panel": "tiny", "id": "x", "hashes": {"data": data}, "cost": cost, "seed": seed}
+        return ExperimentRow(values, None)
+
+    rows = [row(k, "d", cpu_seconds=5, start_cpu_seconds=3, data_cpu_seconds=7) for k in (0, 1)]
+    assert [one.cpu_seconds for one in rows] == [15, 15]
+    assert total_cpu_seconds([*rows, row(0, None, cpu_seconds=2)]) == 25
+    assert total_cpu_seconds([row(0, None)]) is None
