@@ -117,7 +117,9 @@ class Candidate:
             "seed": str(self.row.seed),
             "chosen": f"the best of {self.among}, by the panel's metric in the row's own episodes",
             "command": values["command"],
-            "CPU seconds": str(values["cost"].get("cpu_seconds", "")),
+            "CPU seconds": "unknown"
+            if self.row.cpu_seconds is None
+            else f"{self.row.cpu_seconds:,.0f}, scoring and what it began with included",
             "versions": versions,
             "licence": LICENCE,
         }

@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from dialgym.errors import unknown
 from dialgym.experiments.statistics import Estimate, format_estimate
 from dialgym.io.checksums import read_json_checked, write_json_checked
 from dialgym.io.saved_models import CHECKPOINT, ZOO, ZOO_INDEX, zoo_folder
@@ -124,18 +123,6 @@ def write_index(folder: Path, agents: Iterable[ZooAgent]) -> None:
     """
     entries = [asdict(agent) for agent in sorted(agents, key=lambda agent: agent.name)]
     write_json_checked(folder / ZOO_INDEX, {"form": FORM, "agents": entries}, indent=1)
-
-
-def agent_named(name: str) -> ZooAgent:
-    """One of the agents, by its name with or without ``zoo:``.
-
-    Raises:
-        FileNotFoundError, ValueError: as of `read_zoo`; or there is none of that name.
-    """
-    known = {agent.name: agent for agent in read_zoo()}
-    if name.removeprefix(ZOO) not in known:
-        raise unknown("agent", name.removeprefix(ZOO), known, "the zoo")
-    return known[name.removeprefix(ZOO)]
 
 
 def agent_of_row(values: Mapping[str, Any]) -> ZooAgent | None:
