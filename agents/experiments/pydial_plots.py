@@ -34,6 +34,8 @@ FIXED = {"handcrafted": INK, "random": GREY}
 def plot_curves(results: Results, path: Path) -> None:
     """Success against dialogues of training: a panel for each task, intervals over seeds.
 
+    The results are of one fidelity.
+
     Raises:
         ImportError: matplotlib is not installed.
     """
@@ -42,7 +44,9 @@ def plot_curves(results: Results, path: Path) -> None:
     width = 3.0 * len(envs) + 0.4
     figure = new_figure(width, 2.3 * len(domains) + 0.9)
     grid = figure.subplots(len(domains), len(envs), squeeze=False, sharex=True, sharey=True)
-    for axes, task in zip(grid.flat, [Task(d, e) for d in domains for e in envs]):
+    (fidelity,) = results.fidelities
+    cells = [Task(d, e, fidelity=fidelity) for d in domains for e in envs]
+    for axes, task in zip(grid.flat, cells):
         tidy(axes)
         axes.set_title(str(task), fontsize=9, color=INK, loc="left")
         for name in results.names():

@@ -31,7 +31,7 @@ def lmrl_table(rows_folder: Path) -> str:
             np.array([lmrl_score(value, LEAST, STORED, best) for value in means])
             for means in returns.values()
         )
-        seconds = np.mean([r.values["cost"]["cpu_seconds"] for r in own])
+        seconds = np.mean([r.cpu_seconds for r in own])
         by_seed = ", ".join(f"{score:.1f}" for score in greedy)
         shown = [with_interval(drawn, 1), with_interval(greedy, 1), by_seed, f"{seconds:.0f}"]
         lines.append([name, *shown])

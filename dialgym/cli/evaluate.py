@@ -333,13 +333,13 @@ def _trainings(
     Raises:
         ValueError: two are the same, or one was not trained as the panel says.
     """
-    from dialgym.io.checksums import checksum
+    from dialgym.experiments.row import model_hash
     from dialgym.rollouts.policies import find_checkpoint
 
     trainings: list[tuple[str, PanelEnvironment, int, str]] = []
     known: dict[str, str] = {}
     for policy in policies:
-        digits = checksum(find_checkpoint(policy) or Path(policy))
+        digits = str(model_hash(find_checkpoint(policy) or Path(policy)))
         if digits in known:
             raise ValueError(
                 f"add: expected checkpoints of different trainings, got one as {known[digits]} and "

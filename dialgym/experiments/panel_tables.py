@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from dialgym.experiments.measure_tables import (
     compare_measures,
     measures_as_markdown,
@@ -18,6 +16,7 @@ from dialgym.experiments.ranking import (
     improvement,
     is_better,
 )
+from dialgym.experiments.row import total_cpu_seconds
 from dialgym.experiments.statistics import format_estimate
 from dialgym.experiments.tables import markdown_table
 
@@ -41,7 +40,7 @@ def ranking_head(ranking: Ranking) -> list[str]:
     ]
     if _has_passes(ranking):
         names.append(f"pass^{PASSES}")
-    return [*names, "environments", "runs", "steps to target", "CPU h a run"]
+    return [*names, "environments", "runs", "CPU h a run"]
 
 
 def ranking_rows(ranking: Ranking) -> list[list[str]]:
@@ -53,7 +52,7 @@ def _cells(ranking: Ranking, i: int) -> list[str]:
     row = ranking.rows[i]
     low, high = ranking.ranks[i] if i < ranking.complete else (0, 0)
     rank = f"{low}" if low == high else f"{low}-{high}"
-    cpu, digits = row.cost("cpu_seconds"), DIGITS[ranking.metric]
+    cpu, digits = row.cpu_seconds, DIGITS[ranking.metric]
     cells = [
         rank if low else "-",
         row.label,
@@ -66,20 +65,12 @@ def _cells(ranking: Ranking, i: int) -> list[str]:
     if _has_passes(ranking):
         passed = row.pass_k(PASSES)
         cells.append("-" if passed is None else f"{100 * passed:.1f} %")
-    target = ranking.panel.evaluation.target
     return [
         *cells,
         f"{len(row.scores)}",
         f"{row.runs}",
-        median_steps([one.steps_to_target(target) for one in row.rows]),
         "-" if cpu is None else f"{cpu / 3600:.2f}",
     ]
-
-
-def median_steps(steps: Sequence[float | None]) -> str:
-    """Format the median of the runs that reached the target, and how many did."""
-    known = [value for value in steps if value is not None]
-    return f"{np.median(known):,.0f} ({len(known)} of {len(steps)})" if known else "-"
 
 
 def _next(ranking: Ranking, i: int) -> str:
@@ -106,7 +97,6 @@ def ranking_caption(ranking: Ranking) -> str:
         )
     if ranking.unsealed:
         more += f" WITHOUT A CHECKSUM: files of {', '.join(ranking.unsealed)}."
-    target = f"{panel.evaluation.target:g}"
     return (
         f"{panel.label}: {panel.description} Ranked by {UNITS[ranking.metric]}, the mean over "
         "environments; in brackets the 95 % interval of a bootstrap of each environment's runs (of "
@@ -114,8 +104,7 @@ def ranking_caption(ranking: Ranking) -> str:
         "(Student's t) that holds 0 are tied: their ranks overlap; rows that lack environments "
         "have no rank. In round brackets the way of playing; other way: the "
         "same policy played greedily, or drawn. Better than next: probability that a run is better "
-        "than one of the next row. Steps to target: of training until a score of "
-        f"{target}, by the learning curve, and how many runs got there.{more}{gap}"
+        f"than one of the next row.{more}{gap}"
     )
 
 
@@ -213,8 +202,7 @@ def panel_costs(
     policies = [policy for ranking in rankings for policy in ranking.rows]
     runs = [(one.name, len(part.seeds)) for one in policies for part in one.scores.values()]
     own = [n for name, n in runs if name in asked or not asked]
-    costs = [row.values["cost"].get("cpu_seconds") for one in policies for row in one.rows]
-    known = [float(cost) for cost in costs if isinstance(cost, int | float)]
+    known = total_cpu_seconds(row for one in policies for row in one.rows)
     seeds = [n for _, n in runs] or [0]
     return PanelCosts(
         panel.name,
@@ -222,7 +210,7 @@ def panel_costs(
         wanted,
         sum(n for _, n in runs) - sum(own),
         (min(seeds), max(seeds), panel.seeds),
-        sum(known) if known else cpu_seconds,
+        cpu_seconds if known is None else known,
     )
 
 

@@ -121,10 +121,10 @@ class RankedPolicy:
         passes = [pass_hat_k(np.array(t, bool), k) for t in trials if t and len(t[0]) >= k]
         return float(np.mean(passes)) if passes else None
 
-    def cost(self, name: str) -> float | None:
-        """The mean over all runs of an entry of their cost; None where it is not known."""
-        costs = [row.values["cost"].get(name) for row in self.rows]
-        known = [float(v) for v in costs if isinstance(v, int | float)]
+    @property
+    def cpu_seconds(self) -> float | None:
+        """Of all that led to a run, the mean over runs; None where it is not known."""
+        known = [row.cpu_seconds for row in self.rows if row.cpu_seconds is not None]
         return float(np.mean(known)) if known else None
 
     @property

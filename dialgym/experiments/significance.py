@@ -27,10 +27,12 @@ def welch_p_value(first: np.ndarray, second: np.ndarray) -> float:
     gap = float(np.mean(first) - np.mean(second))
     if gap == 0 or min(len(first), len(second)) < 2:
         return 1.0
-    if np.ptp(first) == np.ptp(second) == 0:
+    parts = np.array([np.var(part, ddof=1) / len(part) for part in (first, second)])
+    if parts.sum() == 0:
         return 0.0
+    freedom = parts.sum() ** 2 / (parts**2 / [len(first) - 1, len(second) - 1]).sum()
     stats = require("scipy.stats", "agents", "tests of differences")
-    return float(stats.ttest_ind(first, second, equal_var=False).pvalue)
+    return float(2 * stats.t.sf(abs(gap) / np.sqrt(parts.sum()), freedom))
 
 
 def holm(p_values: Sequence[float] | np.ndarray) -> np.ndarray:

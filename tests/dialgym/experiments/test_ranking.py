@@ -15,7 +15,7 @@ from dialgym.experiments.panel_tables import (
     ranking_as_markdown,
     ranking_rows,
 )
-from dialgym.experiments.pydial_ranking import ranking_of_csv, training_seconds
+from dialgym.experiments.pydial_ranking import has_rows, ranking_of_csv, training_seconds
 from dialgym.experiments.ranking import (
     RankedPolicy,
     Ranking,
@@ -152,16 +152,6 @@ def learning_row(curve, references=(-5.0, -1.0), **values):
     return ExperimentRow(found, None)
 
 
-def test_the_steps_to_a_target_are_where_the_smoothed_curve_reaches_it():
-    curve = [[100 * k, 2.0 * k, -5.0 + 0.1 * k] for k in range(1, 60)]
-    slow = next(
-        k for k in range(5, 60) if np.mean([curve[i][2] for i in range(k - 5, k)]) >= -1.4 - 1e-9
-    )
-    assert learning_row(curve).steps_to_target(90.0) == 100 * slow
-    assert learning_row(curve[:20]).steps_to_target(90.0) is None
-    assert learning_row(curve, None).steps_to_target(90.0) is None
-
-
 def test_pass_k_is_the_mean_over_runs():
     trials = [{"trials": {"drawn": [[True] * 4, [True, True, False, False]]}}, {"trials": {}}]
     rows = [learning_row([], **t) for t in trials]
@@ -281,9 +271,10 @@ def test_rows_of_a_joined_panel_tell_their_rules(tmp_path):
     panel = panel_named("slot-filling-acts")
     env_id = "dialgym/CamRestaurants-Env1-act-v0"
     head = ",".join(PyDialRow._fields[:-1])
-    old = "CR,1,0,0,0,0.9,13.0,5.0,0,0.0,0"
+    old = "CR,1,pydial,0,0,0,0.9,13.0,5.0,0,0.0,0"
     (tmp_path / "a.csv").write_text(f"{head}\n{old}\n")
-    lines = [f"{head},rules", *(f"{old},{rules}" for rules in (rules_of(env_id), OTHER, ""))]
+    today = rules_of(env_id, {"fidelity": "pydial"})
+    lines = [f"{head},rules", *(f"{old},{rules}" for rules in (today, OTHER, ""))]
     (tmp_path / "b.csv").write_text("\n".join(lines))
     source = entry_of(env_id).stand_in or "PyDial"
     (tmp_path / "b.json").write_text(json.dumps([{"source": source}]))
@@ -310,9 +301,27 @@ def test_the_cost_of_a_joined_panel_is_that_of_its_files(tmp_path):
     head = ",".join(PyDialRow._fields[:-1])
     cells = {"dqn": [("0", 500, 10), ("0", 900, 25), ("1", 500, 5)], "acer": [("0", 500, 2.5)]}
     for name, tests in cells.items():
-        lines = [f"CR,1,{seed},{after},0,0.9,13.0,5.0,0,{cost},0" for seed, after, cost in tests]
+        lines = [
+            f"CR,1,pydial,{seed},{after},0,0.9,13.0,5.0,0,{cost},0" for seed, after, cost in tests
+        ]
         (tmp_path / f"{name}.csv").write_text("\n".join([head, *lines]), "utf-8")
-    assert training_seconds(tmp_path) == 32.5
+    panel, other = panel_named("slot-filling-acts"), panel_named("slot-filling-acts-correct")
+    assert training_seconds(panel, tmp_path) == 32.5
+    assert training_seconds(other, tmp_path) == 0
     (tmp_path / "bad.csv").write_text("domain,env,seed\nCR,1,0\n", "utf-8")
     with pytest.raises(ValueError, match=r"expected columns domain, env, .*cpu_seconds"):
-        training_seconds(tmp_path)
+        training_seconds(panel, tmp_path)
+
+
+def test_a_panel_is_ranked_by_rows_of_its_fidelity(tmp_path):
+    panel, other = panel_named("slot-filling-acts"), panel_named("slot-filling-acts-correct")
+    head = ",".join(PyDialRow._fields[:-1])
+    row = "CR,1,correct,0,4000,0,0.9,13.0,5.0,0,0.0,0"
+    (tmp_path / "a.csv").write_text(f"{head}\n{row}\n")
+    assert ranking_of_csv(other, tmp_path)["a"].estimate.value == 90
+    assert (has_rows(other, tmp_path), has_rows(panel, tmp_path)) == (True, False)
+    with pytest.raises(ValueError, match=r"rows of fidelity pydial, got none"):
+        ranking_of_csv(panel, tmp_path)
+    (tmp_path / "a.csv").write_text(f"{head}\n{row.replace('correct', 'exact')}\n")
+    with pytest.raises(ValueError, match=r"expected columns domain, env, fidelity, seed"):
+        ranking_of_csv(other, tmp_path)
