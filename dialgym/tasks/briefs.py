@@ -2,37 +2,34 @@
 
 from collections.abc import Sequence
 from inspect import getdoc
-from typing import TYPE_CHECKING
+from typing import Any
 
 from dialgym.language import Utterance
-
-if TYPE_CHECKING:
-    from dialgym.tasks.base import Task
 
 NAMED = 60
 """Most things that a brief names one by one."""
 
 
-def instructions_of(task: "Task", party: str) -> str:
+def instructions_of(task: Any, party: str) -> str:
     """Rules for `party`, or what the task's class says of itself, and its conditions."""
     about = " ".join((getdoc(type(task)) or task.name).partition("\n\n")[0].split())
     how = task.how_to_play.get(party) or f"You are the {party}. {about}"
     return "\n\n".join(filter(None, (how, " ".join(task.conditions(party)))))
 
 
-def usual_conditions(task: "Task", party: str) -> Sequence[str]:
+def usual_conditions(task: Any, party: str) -> Sequence[str]:
     """Sentences on turns and lengths, as the facts of any task have them."""
     return [turns_sentence(task, party), *length_sentence(task, party)]
 
 
-def turns_sentence(task: "Task", party: str) -> str:
+def turns_sentence(task: Any, party: str) -> str:
     """Sentence on the turns of the first party, which is "you" where that is `party`."""
     first, limit = task.parties[0], task.facts.turn_limit
     who = "You have" if party == first else f"The {first} has"
     return f"{who} {'one turn' if limit == 1 else f'at most {limit} turns'}."
 
 
-def length_sentence(task: "Task", party: str) -> Sequence[str]:
+def length_sentence(task: Any, party: str) -> Sequence[str]:
     """Sentence on the characters of an utterance of `party`, where there is a limit."""
     longest = task.facts.longest.get(party)
     return [] if longest is None else [f"What you say has at most {longest} characters a turn."]

@@ -185,12 +185,13 @@ class ChatForm:
         return opening(self._brief(state), own, self.learner)
 
     def _brief(self, state: Any) -> str:
-        cut = self._limit and f"The dialogue is cut after {self._limit} of your turns."
         brief = self.task.brief(state, self.learner)
-        return "\n\n".join(filter(None, (brief, cut, self._request)))
+        if self._limit is not None:
+            brief += f"\n\nThe dialogue is cut after {self._limit} of your turns."
+        return f"{brief}\n\n{self._request}" if self._request else brief
 
     def read(self, text: str) -> str:
-        """What the rules are to hear of a text."""
+        """Text that the rules hear, of one that the learner writes."""
         return as_typed(self._reading(text), self.task.facts.charset)
 
     def hear(self, messages: list[Message], lines: Sequence[Utterance], over: bool) -> str:

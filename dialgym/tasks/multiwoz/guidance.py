@@ -1,7 +1,7 @@
 """Briefs of MultiWOZ: how either party speaks, what it hears, and what is gained."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 from dialgym.tasks.base import SYSTEM
 from dialgym.tasks.briefs import listed, turns_sentence
@@ -11,9 +11,6 @@ from dialgym.tasks.multiwoz.languages.grammar import entry_kind, entry_slot
 from dialgym.tasks.multiwoz.ontology import DOMAINS, INFORMABLE
 from dialgym.tasks.multiwoz.types import NONE
 from dialgym.tasks.multiwoz.vectors import BINS
-
-if TYPE_CHECKING:
-    from dialgym.tasks.multiwoz.task import MultiWOZ
 
 NO_DATABASE = (
     "You have no way to look into the database in this language: you know what you have heard."
@@ -33,7 +30,7 @@ USER_FORMS = {
 MISHEARD = "The system may mishear what is said."
 
 
-def conditions_of(task: "MultiWOZ", party: str) -> Sequence[str]:
+def conditions_of(task: Any, party: str) -> Sequence[str]:
     """Sentences on turns, how to speak, noise and rewards."""
     language = next(name for name, kind in LANGUAGES.items() if type(task.language) is kind)
     own = _system_form(language) if party == SYSTEM else [USER_FORMS[language]]

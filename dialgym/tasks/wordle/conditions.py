@@ -1,19 +1,16 @@
 """Briefs of Wordle: what the settings make of the game, in words."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 from dialgym.tasks.base import SYSTEM
 from dialgym.tasks.briefs import choice_sentence
-
-if TYPE_CHECKING:
-    from dialgym.tasks.wordle.task import Wordle
 
 LOOSE = "Each letter is judged by itself: repeated ones are not counted."
 HARD = "A guess must use all that the colours have shown."
 
 
-def conditions_of(task: "Wordle", party: str) -> Sequence[str]:
+def conditions_of(task: Any, party: str) -> Sequence[str]:
     """Sentences on turns, words, invalid guesses and rewards."""
     if party != SYSTEM:
         word = choice_sentence("It", task.answers, "words")
@@ -30,7 +27,7 @@ def conditions_of(task: "Wordle", party: str) -> Sequence[str]:
     ]
 
 
-def _guesses(task: "Wordle") -> str:
+def _guesses(task: Any) -> str:
     if task.any_guess:
         return "Any five letters can be guessed."
     if len(task.guesses) == len(task.answers):
@@ -38,7 +35,7 @@ def _guesses(task: "Wordle") -> str:
     return f"{len(task.guesses):,} words can be guessed, the secret ones among them."
 
 
-def _invalid(task: "Wordle") -> str:
+def _invalid(task: Any) -> str:
     if task.invalid == "turn":
         return "Anything else is answered by invalid, and costs a guess."
     return (
