@@ -12,8 +12,9 @@ pytest.importorskip("pyarrow")
 import agents
 import dialgym
 from agents.storage.archive import Archive
-from benchmarks import zoo
-from benchmarks.zoo import candidates, write_zoo
+from benchmarks.zoo.__main__ import CHOSEN as CHOSEN_FILE
+from benchmarks.zoo.candidates import candidates
+from benchmarks.zoo.folder import write_zoo
 from dialgym.experiments import panel as panels
 from dialgym.experiments.row_files import read_row
 from dialgym.experiments.zoo import read_zoo
@@ -40,8 +41,8 @@ def tiny(monkeypatch):
 
 def best_file(rows: Path) -> Path:
     """The row of the training that the zoo takes."""
-    [best] = candidates(CHOSEN, [rows])
-    return best.row.file
+    [best], _ = candidates(CHOSEN, [rows])
+    return best.model.parent.with_suffix(".json")
 
 
 def _copied(file: Path, rows: Path, target: Path, change=lambda values: None) -> Path:
@@ -65,9 +66,9 @@ def fails(values) -> None:
 
 
 def test_the_best_training_with_its_model_is_taken(rows):
-    [best] = candidates(CHOSEN, [rows])
+    [best], _ = candidates(CHOSEN, [rows])
     means = [read_row(file).column("score").mean() for file in sorted(rows.rglob("*-seed*.json"))]
-    assert best.row.seed == means.index(max(means)) > 0
+    assert best.seed == means.index(max(means)) > 0
     assert (best.name, best.among) == ("slotfilling-act-me", 3)
 
 
@@ -76,11 +77,14 @@ def test_a_row_without_its_model_and_one_that_learned_nothing_are_left_out(rows,
         copy = tmp_path / file.relative_to(rows)
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_bytes(file.read_bytes())
-    assert candidates(CHOSEN, [tmp_path]) == []
+    expected = "tiny, SlotFilling-act-v0: no training with its model"
+    assert candidates(CHOSEN, [tmp_path]) == ([], [expected])
     copy = _copied(best_file(rows), rows, tmp_path, fails)
-    assert candidates(CHOSEN, [tmp_path]) == []
+    expected = "tiny, SlotFilling-act-v0: me has learned nothing"
+    assert candidates(CHOSEN, [tmp_path]) == ([], [expected])
     _copied(best_file(rows), rows, tmp_path)
-    assert [one.row.file for one in candidates(CHOSEN, [tmp_path])] == [copy]
+    [found], _ = candidates(CHOSEN, [tmp_path])
+    assert found.model.parent == copy.with_suffix("")
     with pytest.raises(ValueError, match=r"got no row with its model. Name folders of rows"):
         write_zoo([], tmp_path / "zoo")
     with pytest.raises(ValueError, match="unknown panel 'no'"):
@@ -88,7 +92,7 @@ def test_a_row_without_its_model_and_one_that_learned_nothing_are_left_out(rows,
 
 
 def test_the_folder_has_weights_settings_and_cards(rows, tmp_path, monkeypatch):
-    write_zoo(candidates(CHOSEN, [rows]), tmp_path / "zoo")
+    write_zoo(candidates(CHOSEN, [rows])[0], tmp_path / "zoo")
     monkeypatch.setenv("DIALGYM_ZOO", str(tmp_path / "zoo"))
     [agent] = read_zoo()
     [row] = [r for r in map(read_row, rows.rglob("*-seed*.json")) if r.seed == agent.seed]
@@ -114,7 +118,7 @@ def test_the_folder_has_weights_settings_and_cards(rows, tmp_path, monkeypatch):
 
 
 def test_an_agent_of_the_zoo_learns_on_with_new_optimizers(rows, tmp_path, monkeypatch):
-    write_zoo(candidates(CHOSEN, [rows]), tmp_path / "zoo")
+    write_zoo(candidates(CHOSEN, [rows])[0], tmp_path / "zoo")
     monkeypatch.setenv("DIALGYM_ZOO", str(tmp_path / "zoo"))
     env = dialgym.sb3_vec_env(ID, 1)
     data = dialgym.collect(ID, "handcrafted", 10, seed=5)
@@ -126,7 +130,7 @@ def test_an_agent_of_the_zoo_learns_on_with_new_optimizers(rows, tmp_path, monke
 
 
 def test_a_zoo_that_would_be_too_large_leaves_the_old_one(rows, tmp_path):
-    found = candidates(CHOSEN, [rows])
+    found, _ = candidates(CHOSEN, [rows])
     write_zoo(found, tmp_path / "zoo")
     before = (tmp_path / "zoo" / "zoo.json").read_bytes()
     with pytest.raises(ValueError, match=r"expected 1,000 bytes at most, got .*slotfilling-act-me"):
@@ -143,10 +147,10 @@ def test_another_model_than_that_of_the_row_is_refused(rows, tmp_path):
 
     _copied(best_file(rows), rows, tmp_path, is_of_another)
     with pytest.raises(ValueError, match="is not the model of"):
-        write_zoo(candidates(CHOSEN, [tmp_path]), tmp_path / "zoo")
+        write_zoo(candidates(CHOSEN, [tmp_path])[0], tmp_path / "zoo")
 
 
 def test_the_chosen_environments_are_those_of_panels(monkeypatch):
     monkeypatch.undo()
-    for name, ids in yaml.safe_load(zoo.CHOSEN.read_text("utf-8")).items():
+    for name, ids in yaml.safe_load(CHOSEN_FILE.read_text("utf-8")).items():
         assert [panels.panel_named(name).environment(env_id).short for env_id in ids] == ids

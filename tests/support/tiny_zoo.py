@@ -4,7 +4,8 @@ from pathlib import Path
 
 import agents
 import dialgym
-from benchmarks.zoo import candidates, write_zoo
+from benchmarks.zoo.candidates import candidates
+from benchmarks.zoo.folder import write_zoo
 from dialgym.experiments.panel import Panel
 from dialgym.experiments.protocol import score_policy
 from dialgym.experiments.result import GREEDY
@@ -45,4 +46,4 @@ def write_rows(folder: Path, steps: tuple[int, ...] = (150,)) -> list[Path]:
 
 def write_tiny_zoo(rows: Path, folder: Path) -> None:
     """The zoo of the rows below a folder."""
-    write_zoo(candidates(CHOSEN, [rows]), folder)
+    write_zoo(candidates(CHOSEN, [rows])[0], folder)
