@@ -1,8 +1,8 @@
 """Tables of the documentation that are made from code: environments, rewards, algorithms, options.
 
 Run ``python scripts/docs_tables.py`` after a row of envs_registry.yaml or of `agents.registry`, a
-field of `agents.TrainConfig` or the zoo changes; a test holds pages and code equal. Each table stands
-between markers, ``<!-- NAME: made by scripts/docs_tables.py -->`` and ``<!-- end -->``.
+field of `agents.TrainConfig` or the zoo changes; a test holds pages and code equal. Each table
+stands between markers, ``<!-- NAME: made by scripts/docs_tables.py -->`` and ``<!-- end -->``.
 """
 
 from collections.abc import Callable, Mapping
@@ -75,14 +75,15 @@ def zoo_commands() -> str:
     agents = sorted(read_zoo(), key=lambda agent: ("Wordle" not in agent.id, agent.name))
     place, environment = agents[0].place, agents[0].id.rpartition("/")[2]
     commands = {
-        "dialgym zoo": "the trained agents of this repository, with their scores",
+        "dialgym zoo": "all of them, with their scores",
         f"dialgym evaluate {place}": "score one where it was trained",
         f"dialgym play {environment} --policy {place}": "watch it play",
         f"dialgym play {environment} --as user --against {place}": "play against it",
     }
     width = max(map(len, commands))
     shell = "".join(f"{command:<{width}}  # {what}\n" for command, what in commands.items())
-    code = f'import agents\n\nmodel = agents.load("{place}")\n'
+    code = f'import agents\nimport dialgym\n\nmodel = agents.load("{place}")\n'
+    code += "print(dialgym.evaluate(model, episodes=50, seeds=[0]))\n"
     return f"```bash\n{shell}```\n\n```python\n{code}```\n"
 
 

@@ -16,10 +16,12 @@ from benchmarks.zoo.__main__ import CHOSEN as CHOSEN_FILE
 from benchmarks.zoo.candidates import candidates
 from benchmarks.zoo.folder import write_zoo
 from dialgym.experiments import panel as panels
+from dialgym.experiments.panel import Panel
 from dialgym.experiments.row_files import read_row
 from dialgym.experiments.zoo import read_zoo
+from dialgym.io.checksums import write_json_checked
 from tests.support.tiny_panel import install
-from tests.support.tiny_zoo import CHOSEN, ID, PANEL, write_rows
+from tests.support.tiny_zoo import CHOSEN, ID, PANEL, clone, write_rows
 
 STEPS = (1, 150, 40)
 
@@ -148,6 +150,66 @@ def test_another_model_than_that_of_the_row_is_refused(rows, tmp_path):
     _copied(best_file(rows), rows, tmp_path, is_of_another)
     with pytest.raises(ValueError, match="is not the model of"):
         write_zoo(candidates(CHOSEN, [tmp_path])[0], tmp_path / "zoo")
+
+
+STAGED = Panel.of(
+    "tiny",
+    {
+        "version": 1,
+        "description": "A restaurant with tests on the way, for tests.",
+        "environments": ["CamRestaurants-Env1-act-v0"],
+        "settings": {"fidelity": "correct"},
+        "evaluation": {"episodes": 24, "seed": 77},
+        "imported_from": "pydial",
+        "stages": [5, 10],
+        "metric": "success",
+    },
+)
+CAM = {"tiny": ["CamRestaurants-Env1-act-v0"]}
+
+
+@pytest.fixture
+def tested(tmp_path, monkeypatch) -> Path:
+    """The result of a training that was tested on the way, with its model beside it."""
+    monkeypatch.setattr(panels, "_panels", lambda: {"tiny": STAGED})
+    [environment] = STAGED.environments
+    folder = tmp_path / "runs" / "mine" / "correct" / "CR-Env1" / "seed0"
+    model, settings = clone(150, environment.id, environment.settings), environment.settings
+    model.save(folder / "model.zip")
+    found = dialgym.evaluate(model, environment.id, 24, [77], settings, num_envs=24)
+    test = {"drawn": 0, "success": round(found.success, 6), "reward": round(found.mean_return, 6)}
+    values = {
+        "method": "mine", "domain": "CR", "env": 1, "fidelity": "correct", "seed": 0,
+        "source": "built-in", "episodes": 24, "versions": {}, "seconds": 1,
+        "stages": [{"dialogues": n, **test, "cpu_seconds": 1.0} for n in (5, 10)],
+    }  # fmt: skip
+    write_json_checked(folder / "result.json", values)
+    return folder
+
+
+def test_a_training_with_tests_on_the_way_plays_its_test_again(tested, tmp_path):
+    [one], left_out = candidates(CAM, [tmp_path / "runs"])
+    assert (one.name, one.actions, left_out) == ("camrestaurants-env1-act-mine", "greedy", [])
+    assert one.episodes.success == pytest.approx(one.mean / 100)
+    assert one.command == (
+        "dialgym benchmark tiny --algorithms mine --domains CR --envs 1 --seeds 0-0"
+    )
+    write_zoo([one], tmp_path / "zoo")
+    values = json.loads((tested / "result.json").read_text("utf-8"))
+    values.pop("sha256")
+    for change, why in ({"source": "PyDial"}, "of other data (as named)"), (
+        {"episodes": 12}, "with its model",
+    ):  # fmt: skip
+        write_json_checked(tested / "result.json", {**values, **change})
+        expected = f"tiny, CamRestaurants-Env1-act-v0: no training {why}"
+        assert candidates(CAM, [tmp_path / "runs"]) == ([], [expected])
+
+
+def test_another_model_than_that_of_the_test_is_refused(tested, tmp_path):
+    [environment] = STAGED.environments
+    clone(0, environment.id, environment.settings).save(tested / "model.zip")
+    with pytest.raises(ValueError, match=r"is not the model of its result\.json: expected"):
+        candidates(CAM, [tmp_path / "runs"])
 
 
 def test_the_chosen_environments_are_those_of_panels(monkeypatch):
