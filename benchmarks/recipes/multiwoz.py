@@ -12,7 +12,7 @@ from agents.experiments.job import read_curve_rows
 from benchmarks.recipes.plots import draw_heat_map
 from benchmarks.recipes.tables import Line, markdown
 from dialgym.experiments.plots import new_figure, save_figure
-from dialgym.experiments.statistics import t_interval
+from dialgym.experiments.statistics import seed_estimate
 
 USERS = ("agenda", "agenda-unfriendly", "agenda-terse", "agenda-verbose", "learned", "madpl")
 
@@ -63,6 +63,6 @@ def plot_users(table: Sequence[Line], path: Path) -> None:
 
 def _cell(scores: np.ndarray) -> str:
     """The mean, and below it the interval of several seeds."""
-    low, high = t_interval(scores)
-    interval = f"\n{max(low, 0):.2f} to {min(high, 1):.2f}" if len(scores) > 1 else ""
-    return f"{scores.mean():.3f}{interval}"
+    found = seed_estimate(scores, (0.0, 1.0))
+    interval = f"\n{found.low:.2f} to {found.high:.2f}" if found.is_bounded else ""
+    return f"{found.value:.3f}{interval}"

@@ -49,7 +49,9 @@ class Cell:
 
     def estimate(self, metric: str) -> Estimate:
         """Success in per cent, or the return, with its interval over seeds."""
-        return seed_estimate(self.success if metric == "success" else self.returns)
+        if metric == "success":
+            return seed_estimate(self.success, (0.0, 100.0))
+        return seed_estimate(self.returns)
 
 
 Results = Mapping[TransferJob, Mapping[str, Any]]
@@ -226,8 +228,7 @@ def _spelled(found: Estimate, metric: str) -> str:
     text = f"{found.value:.1f}"
     if not found.is_bounded:
         return text
-    low, high = np.clip(found.interval, 0, 100) if metric == "success" else found.interval
-    return f"{text}\n{low:.1f} to {high:.1f}"
+    return f"{text}\n{found.low:.1f} to {found.high:.1f}"
 
 
 def _frame(axes: Any, x: int, y: int) -> None:
