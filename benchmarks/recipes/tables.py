@@ -190,9 +190,7 @@ def bounds_of(name: str) -> Interval | None:
     return BOUNDS.get(name)
 
 
-def with_interval(
-    means: np.ndarray, digits: int = DIGITS, bounds: Interval | None = None
-) -> str:
+def with_interval(means: np.ndarray, digits: int = DIGITS, bounds: Interval | None = None) -> str:
     """Format the mean over seeds (S,) and, of several seeds, its interval; no zero is negative."""
     found = seed_estimate(means, bounds)
     estimate = Estimate(*(round(float(value), digits) + 0.0 for value in found))

@@ -27,6 +27,7 @@ TRANSFER = "python -m benchmarks.transfer --panel slot-filling-words"
 LMRL = "leaderboard_wordle_lmrl"
 COMMENTS = "leaderboard_comments"
 PYDIAL = "pydial"
+"""Folder of the rows of PyDial's benchmark, and the file of its tables in the documentation."""
 LEADERBOARD: Mapping[str, str] = MappingProxyType(
     {
         "leaderboard": "show --all",
@@ -90,7 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def how() -> dict[str, str]:
     """The command that makes each file of docs/results."""
     rows = {name: f"dialgym leaderboard {command}" for name, command in LEADERBOARD.items()}
-    own = dict.fromkeys((LMRL, COMMENTS), "python -m benchmarks.tables --write")
+    own = dict.fromkeys((LMRL, COMMENTS, PYDIAL), "python -m benchmarks.tables --write")
     return {**rows, **own, **OTHERS}
 
 
@@ -101,6 +102,15 @@ def make(out: Path) -> None:
         app(["leaderboard", *command.split(), *where], standalone_mode=False)
     write_text(out / f"{LMRL}.md", lmrl_table(ROWS))
     write_text(out / f"{COMMENTS}.md", comments_table(ROWS))
+    write_text(out / f"{PYDIAL}.md", pydial_summary(ROWS / PYDIAL))
+
+
+def pydial_summary(folder: Path) -> str:
+    """The tables of PyDial's benchmark for the documentation, from its rows in the folder."""
+    from agents.experiments.pydial_results import Results
+    from agents.experiments.pydial_tables import summary
+
+    return summary(Results.load(folder))
 
 
 def make_pydial(folder: Path) -> None:

@@ -20,11 +20,11 @@
 
 from dialgym.experiments.analysis import Analysis, analyze
 from dialgym.experiments.benchmark import Benchmark, benchmark, load_results
+from dialgym.experiments.bootstrap import mean_difference
 from dialgym.experiments.evaluate import EvaluateOptions, evaluate
 from dialgym.experiments.multi_domain import Scripted, evaluate_domains
 from dialgym.experiments.result import Episodes, Result
 from dialgym.experiments.rules import Fingerprint, rules_of
-from dialgym.experiments.bootstrap import mean_difference
 from dialgym.experiments.significance import probability_of_improvement
 from dialgym.experiments.statistics import (
     Estimate,

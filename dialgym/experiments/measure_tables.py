@@ -11,11 +11,11 @@ from html import escape
 
 import numpy as np
 
+from dialgym.experiments.bootstrap import mean_difference
 from dialgym.experiments.measures import BOUNDS
 from dialgym.experiments.panel import PanelEnvironment
 from dialgym.experiments.ranking import RankedPolicy, Ranking, SeedScores, difference, label_of
 from dialgym.experiments.row import ACTIONS, MODEL_ACTIONS, RETURN, SCRIPTED
-from dialgym.experiments.bootstrap import mean_difference
 from dialgym.experiments.statistics import format_estimate, format_interval
 from dialgym.experiments.tables import markdown_table
 from dialgym.io.tables import html_table
@@ -55,9 +55,10 @@ def measures_as_html(ranking: Ranking) -> str:
 
 
 NOTE = """\
-Measures of the replies that rows are scored by; in brackets the 95 % interval, Student's t over runs
-(over the replies of the one run, where there is no other), of shares on the logit scale. `judge` is the share of replies that are good to a
-judge which pays no reward; `distinct2` and `sacrebleu` are of all replies of a run together.
+Measures of the replies that rows are scored by; in brackets the 95 % interval, Student's t over
+runs (over the replies of the one run, where there is no other), of shares on the logit scale.
+`judge` is the share of replies that are good to a judge which pays no reward; `distinct2` and
+`sacrebleu` are of all replies of a run together.
 """
 
 

@@ -156,9 +156,7 @@ def compare_rows(ranking: Ranking, first: str, second: str) -> str:
     rows = [["environment", a.label, b.label, "difference"]]
     for env_id in common:
         one, other = (
-            RankedPolicy(
-                row.name, row.actions, {env_id: row.scores[env_id]}, bounds=row.bounds
-            )
+            RankedPolicy(row.name, row.actions, {env_id: row.scores[env_id]}, bounds=row.bounds)
             for row in (a, b)
         )
         gap = difference(one, other)

@@ -29,6 +29,7 @@ from dialgym.experiments.significance import (
     welch_difference,
 )
 from dialgym.experiments.statistics import (
+    PERCENT,
     Estimate,
     Interval,
     iqm_estimate,
@@ -37,7 +38,7 @@ from dialgym.experiments.statistics import (
     pass_hat_k,
 )
 
-BOUNDS = {"success": (0.0, 100.0)}
+BOUNDS = {"success": PERCENT}
 """The least and the greatest value of metrics that have any."""
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from dialgym.experiments.statistics import (
     QUANTILE,
     Estimate,
+    MeanVariance,
     mean_variance,
     runs_of,
     sum_variance,
@@ -50,7 +51,8 @@ def welch_difference(pairs: Iterable[tuple[np.ndarray, np.ndarray, bool]]) -> Di
     Raises:
         ImportError: SciPy, of the extra ``agents``, is not installed.
     """
-    values, variances = [], []
+    values: list[float] = []
+    variances: list[MeanVariance] = []
     for first, second, paired in pairs:
         values.append(float(first.mean() - second.mean()))
         parts = [first - second] if paired else [first, second]

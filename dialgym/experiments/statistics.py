@@ -14,6 +14,8 @@ from dialgym.optional import require
 
 LEVEL, QUANTILE = 0.95, 1.96
 Interval = tuple[float, float]
+PERCENT = (0.0, 100.0)
+"""Bounds of rates in per cent."""
 
 
 class Estimate(NamedTuple):
@@ -34,15 +36,12 @@ class Estimate(NamedTuple):
         return bool(np.isfinite(self.interval).all())
 
 
-def format_estimate(
-    estimate: Estimate | None, digits: int, percent: bool = False, signed: bool = False
-) -> str:
+def format_estimate(estimate: Estimate | None, digits: int, signed: bool = False) -> str:
     """Format as ``-2.61 [-2.65, -2.57]``; without an interval the value alone, a dash for None.
 
     Args:
         estimate: what to format.
         digits: after the point.
-        percent: the interval is cut to what a percentage can be, 0 to 100.
         signed: the value has its sign: ``+3.1 [1.0, 5.2]``.
     """
     if estimate is None:
@@ -51,8 +50,6 @@ def format_estimate(
     text = f"{value:{'+' if signed else ''}.{digits}f}"
     if not estimate.is_bounded:
         return text
-    if percent:
-        low, high = max(low, 0.0), min(high, 100.0)
     return f"{text} {format_interval((low, high), digits)}"
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from dialgym.experiments.significance import ALPHA, holm, welch_p_value
 
@@ -48,6 +49,13 @@ def test_welch_of_an_example_worked_by_hand():
     t = 3 / np.sqrt(2 / 3)
     s = t / np.sqrt(t**2 + 4)  # distribution of Student's t with 4 degrees of freedom
     assert got == pytest.approx(2 * (0.5 - (3 * s - s**3) / 4))
+
+
+@given(*[st.lists(st.integers(0, 500), min_size=2, max_size=5)] * 2)
+def test_welch_is_scipys(first, second):
+    if np.ptp(first) and np.ptp(second):
+        wanted = stats.ttest_ind(first, second, equal_var=False).pvalue
+        assert welch_p_value(np.array(first), np.array(second)) == pytest.approx(wanted)
 
 
 @pytest.mark.parametrize(
