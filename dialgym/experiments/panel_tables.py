@@ -23,6 +23,7 @@ from dialgym.experiments.tables import markdown_table
 
 OF_EPISODES = "†"
 """Mark of an interval over episodes, for want of runs."""
+EPISODES_NOTE = f"{OF_EPISODES}: over the episodes of the one run"
 PASSES = 4
 """The k of pass^k."""
 UNITS = {"score": "score", "return": "return", "success": "success %"}
@@ -59,7 +60,7 @@ def _cells(ranking: Ranking, i: int) -> list[str]:
     cells = [
         rank if low else "-",
         row.label,
-        format_estimate(row.estimate, digits) + (OF_EPISODES if row.is_of_episodes else ""),
+        _mean(row, digits),
         format_estimate(row.iqm, digits),
         f"{row.mean_success:.1f} %",
         "-" if row.other_mean is None else f"{row.other_mean:.{digits}f}",
@@ -74,6 +75,11 @@ def _cells(ranking: Ranking, i: int) -> list[str]:
         f"{row.runs}",
         "-" if cpu is None else f"{cpu / 3600:.2f}",
     ]
+
+
+def _mean(row: RankedPolicy, digits: int) -> str:
+    """The mean with its interval, marked where that is over episodes."""
+    return format_estimate(row.estimate, digits) + (OF_EPISODES if row.is_of_episodes else "")
 
 
 def _next(ranking: Ranking, i: int) -> str:
@@ -91,7 +97,7 @@ def ranking_caption(ranking: Ranking) -> str:
     panel, digits = ranking.panel, DIGITS[ranking.metric]
     within = " on the logit scale" if ranking.metric in BOUNDS else ""
     marked = any(row.is_of_episodes for row in ranking.rows)
-    episodes = f" ({OF_EPISODES}: over the episodes of the one run)" if marked else ""
+    episodes = f" ({EPISODES_NOTE})" if marked else ""
     gap = "" if ranking.gap is None else (
         f" Minimum detectable gap (80 % power, median of the rows): {ranking.gap:.{digits}f}."
     )  # fmt: skip
@@ -161,20 +167,21 @@ def compare_rows(ranking: Ranking, first: str, second: str) -> str:
         )
         gap = difference(one, other)
         assert gap is not None
-        found = one.estimate, other.estimate, gap.estimate
-        cells = [format_estimate(each, digits) for each in found]
+        cells = [_mean(one, digits), _mean(other, digits), format_estimate(gap.estimate, digits)]
         rows.append([env_id.rpartition("/")[2], *cells])
     chance = improvement(a, b)
     verdict = (
         "a tie: the interval holds 0" if whole.p_value > ALPHA
         else f"{first if whole.estimate.value > 0 else second} is better"
     )  # fmt: skip
+    marked = "" if not (a.is_of_episodes or b.is_of_episodes) else f" {EPISODES_NOTE}."
     more = "" if chance is None else f" Probability of improvement: {format_estimate(chance, 2)}."
     measures = compare_measures(ranking, first, second)
     where = "1 environment" if len(common) == 1 else f"{len(common)} environments"
     return (
         f"{markdown_table(rows)}\nOver {where} the difference is "
-        f"{format_estimate(whole.estimate, digits)} ({UNITS[ranking.metric]}): {verdict}.{more}\n"
+        f"{format_estimate(whole.estimate, digits)} ({UNITS[ranking.metric]}): {verdict}."
+        f"{more}{marked}\n"
     ) + (measures and f"\n{measures}")
 
 
