@@ -39,18 +39,33 @@ def command_line() -> str:
 
 
 def hardware() -> dict[str, Any]:
-    """Processor, cores and system of the machine."""
-    try:
-        text = Path("/proc/cpuinfo").read_text("utf-8")
-        lines = [line for line in text.splitlines() if "model name" in line]
-        names = [line.partition(":")[2].strip() for line in lines]
-    except OSError:
-        names = []
+    """Processor, cores and system of the machine, and the instructions that torch uses, if loaded.
+
+    A virtual machine may hide the name of its processor (``AMD EPYC``) and not its model, so that
+    stands beside it. Instructions are those of ``ATEN_CPU_CAPABILITY``, by which sums are rounded.
+    """
+    facts = _cpu_facts()
+    known = ("cpu family", "model", "stepping")
+    model = ", ".join(f"{name} {facts[name]}" for name in known if name in facts)
+    torch = sys.modules.get("torch")
+    capability = torch.backends.cpu.get_cpu_capability() if torch else None
     return {
-        "processor": names[0] if names else platform.processor() or platform.machine(),
+        "processor": facts.get("model name") or platform.processor() or platform.machine(),
+        **({"processor_model": model} if model else {}),
+        **({"cpu_capability": capability} if capability else {}),
         "cores": os.cpu_count(),
         "system": platform.system(),
     }
+
+
+def _cpu_facts() -> dict[str, str]:
+    """Lines of the first processor in /proc/cpuinfo; none where there is no such file."""
+    try:
+        first, _, _ = Path("/proc/cpuinfo").read_text("utf-8").partition("\n\n")
+    except OSError:
+        return {}
+    pairs = (line.partition(":") for line in first.splitlines())
+    return {name.strip(): value.strip() for name, _, value in pairs}
 
 
 def _commit() -> str:

@@ -34,19 +34,6 @@ def table(head: Iterable[str], lines: Iterable[Iterable[object]]) -> str:
     return markdown_table([list(head), *([str(cell) for cell in line] for line in lines)])
 
 
-def overview() -> str:
-    """The table of tasks, for the front page."""
-    lines = []
-    for _, variants in tasks():
-        first, views = variants[0], ", ".join(variants[0].views)
-        others = [row.name for row in variants[1:]]
-        more = f", {len(others)} more, as `{others[0]}`" if others else ""
-        what = summary(load(first.task))
-        shown = first.id("token" if "token" in first.views else first.views[0])
-        lines.append((f"`{shown}`{more}", what, views))
-    return table(("environments", "what", "views"), lines)
-
-
 def environments() -> str:
     """The table of all environments, with links to their pages."""
     lines = []

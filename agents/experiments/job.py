@@ -185,6 +185,7 @@ def timed(file: Path) -> Iterator[None]:
         while not ended.wait(10.0):
             write()
 
+    write()
     thread = threading.Thread(target=write_now_and_then, daemon=True)
     thread.start()
     try:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
 import yaml
 
-HANDCRAFTED = "HDC"
-RECALLED_NOTE = (
-    "The columns of the paper (Casanueva et al. 2017, arXiv 1711.11023, after 4,000 dialogues) are "
-    "written down from memory and have not been compared with it: targets, not citations."
+HANDCRAFTED_NOTE = (
+    "The original's handcrafted policy was run with its own code (Python 2.7, "
+    "`config/pydial_benchmarks`): 300 dialogues, seed 1 (200 in CR-Env3 and CR-Env5)."
 )
+"""Origin of the figures of `handcrafted`."""
 
 
 class Score(NamedTuple):
@@ -24,11 +24,21 @@ class Score(NamedTuple):
 
 
 class LogCurve(NamedTuple):
-    """A policy's learning curve by published logs, a mean over `seeds` trainings."""
+    """A policy's learning curve by published logs, a mean over `seeds` trainings.
+
+    Attributes:
+        task, policy: of which.
+        seeds: trainings.
+        repository: on GitHub, with the logs.
+        files: pattern of their paths in it.
+        scores: by dialogues of training.
+    """
 
     task: str
     policy: str
     seeds: int
+    repository: str
+    files: str
     scores: Mapping[int, Score]
 
 
@@ -40,7 +50,7 @@ def _file() -> dict[str, Any]:
 
 
 def handcrafted(task: str) -> Score:
-    """The original's handcrafted policy in a task, measured with its own code."""
+    """The original's handcrafted policy in a task; see `HANDCRAFTED_NOTE`."""
     return Score(*_file()["handcrafted"][task])
 
 
@@ -49,32 +59,21 @@ def covers(task: str) -> bool:
     return task in _file()["handcrafted"]
 
 
-def policies() -> Sequence[str]:
-    """The paper's learned policies, in the order of its columns."""
-    found: list[str] = _file()["recalled"]["policies"]
-    return found
-
-
-def paper_scores(task: str) -> dict[str, Score]:
-    """The paper's learned policies in a task; see `RECALLED_NOTE`."""
-    return {name: Score(*score) for name, score in zip(policies(), _file()["recalled"][task])}
-
-
 def log_curves() -> list[LogCurve]:
     """The learning curves of published logs."""
     after = _file()["logged_after"]
     return [
         LogCurve(
-            row["task"], row["policy"], row["seeds"],
-            {number: Score(*score) for number, score in zip(after, row["after"])},
+            row["task"], row["policy"], row["seeds"], row["repository"], row["files"],
+            {number: Score(*score) for number, score in zip(after, row["after"], strict=True)},
         )
         for row in _file()["logged"]
     ]  # fmt: skip
 
 
-def speed() -> Mapping[str, float]:
-    """Dialogues of training in a CPU second, by the original's logs."""
-    found: dict[str, float] = _file()["speed"]
+def log_commits() -> Mapping[str, str]:
+    """The commits of the repositories with logs, by name."""
+    found: dict[str, str] = _file()["repositories"]
     return found
 
 

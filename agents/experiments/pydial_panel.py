@@ -12,8 +12,9 @@ from typing import Any
 
 from agents.registry import ACTS, ALGORITHMS, STORED, find
 from agents.training.hyperparameters import check_classes
-from dialgym.errors import unknown
+from dialgym.errors import one_of, unknown
 from dialgym.experiments.panel import Panel, PanelEnvironment, PanelLearner, panel_named
+from dialgym.experiments.row_files import CORRECT, FIDELITIES, PYDIAL
 from dialgym.io.files import read_yaml
 from dialgym.tasks.slot_filling.domain.domain import (
     COUNTERPARTS,
@@ -34,8 +35,10 @@ SCRIPTED = ("handcrafted", "random")
 """Policies that learn nothing: they are tested once."""
 SHORT = {name: short for short, name in DOMAINS.items()}
 REGISTERED = re.compile(rf"dialgym/({'|'.join(SHORT)})-Env([1-6])-act-v0")
-PANEL = "slot-filling-acts"
-"""Its name in the registry."""
+PANELS: Mapping[str, str] = MappingProxyType(
+    {PYDIAL: "slot-filling-acts", CORRECT: "slot-filling-acts-correct"}
+)
+"""Names in the registry, by fidelity."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +49,14 @@ class Task:
         domain: "CR", "SFR" or "LAP"; of another domain its name.
         env: 1 to 6.
         files: the path that another domain is loaded from, if it is no name.
+        fidelity: ``"pydial"``, with the original's faults; ``"correct"`` without them. The two are
+            different tasks.
     """
 
     domain: str
     env: int
     files: str | None = field(default=None, compare=False)
+    fidelity: str = PYDIAL
 
     def __str__(self) -> str:
         return f"{self.domain}-Env{self.env}"
@@ -58,19 +64,22 @@ class Task:
     @classmethod
     def of(cls, environment: PanelEnvironment) -> Task:
         """Find the task of an environment of the panel."""
+        fidelity = environment.settings["fidelity"]
         if found := REGISTERED.fullmatch(environment.id):
-            return cls(SHORT[found[1]], int(found[2]))
+            return cls(SHORT[found[1]], int(found[2]), fidelity=fidelity)
         domain, env = environment.settings["domain"], environment.settings["env"]
         path = is_path(domain)
         name = load_domain(domain).ontology.domain if path else domain
-        return cls(name, env, domain if path else None)
+        return cls(name, env, domain if path else None, fidelity)
 
     @property
     def environment(self) -> PanelEnvironment:
         """Its act view, with the settings that the id leaves open."""
+        settings: dict[str, Any] = {"fidelity": self.fidelity}
         if self.files is None and self.domain in DOMAINS:
-            return PanelEnvironment(f"dialgym/{DOMAINS[self.domain]}-Env{self.env}-act-v0")
-        settings = {"domain": self.files or self.domain, "env": self.env}
+            env_id = f"dialgym/{DOMAINS[self.domain]}-Env{self.env}-act-v0"
+            return PanelEnvironment(env_id, settings)
+        settings |= {"domain": self.files or self.domain, "env": self.env}
         return PanelEnvironment("dialgym/SlotFilling-act-v0", settings)
 
     def load(self) -> Domain:
@@ -94,15 +103,18 @@ def pydial_panel(
 
     Args:
         learners: by name; None for a scripted policy.
-        tasks: what is played.
+        tasks: what is played, all of one fidelity.
         stages: after how many dialogues of training it is tested; the last ends it. Those of the
             registry's panel when None.
         episodes: test dialogues; those of a seed are the same for all.
 
     Raises:
-        ValueError: a number out of range.
+        ValueError: a number out of range, or tasks of two fidelities.
     """
-    panel = panel_named(PANEL)
+    fidelities = {task.fidelity for task in tasks} or {PYDIAL}
+    if len(fidelities) > 1:
+        raise ValueError(f"tasks: expected those of one fidelity, got {sorted(fidelities)}")
+    panel = panel_named(PANELS[fidelities.pop()])
     stages = panel.stages if stages is None else tuple(stages)
     if not stages or min(stages) < 1 or sorted(set(stages)) != [*stages]:
         raise ValueError(
@@ -182,17 +194,19 @@ def _learner(name: str, others: Iterable[str]) -> PanelLearner | None:
     return PanelLearner(row.name.replace(":", "."), name)
 
 
-def tasks_of(domains: Sequence[str], envs: Sequence[int]) -> list[Task]:
+def tasks_of(domains: Sequence[str], envs: Sequence[int], fidelity: str = PYDIAL) -> list[Task]:
     """Return each domain in each setting.
 
     Args:
         domains: those of the benchmark by their short or full names; or what `load_domain` loads.
         envs: numbers of settings.
+        fidelity: of all of them.
 
     Raises:
         ValueError: a domain cannot be loaded, two have one name, a number is not the benchmark's,
-            or there is none.
+            there is none, or the fidelity is unknown.
     """
+    one_of("--fidelity", fidelity, FIDELITIES)
     for env in envs:
         if env not in ENVS:
             raise ValueError(f"--envs: expected numbers from 1 to 6, got {env}")
@@ -201,7 +215,8 @@ def tasks_of(domains: Sequence[str], envs: Sequence[int]) -> list[Task]:
         name, path = _named(domain)
         if named.setdefault(name, path) != path:
             raise ValueError(f"--domains: expected domains of different names, got {name} twice")
-    found = [Task(name, env, named[name]) for name, env in product(named, sorted(set(envs)))]
+    pairs = product(named, sorted(set(envs)))
+    found = [Task(name, env, named[name], fidelity) for name, env in pairs]
     if not found:
         raise ValueError("expected one domain and one environment at least (--domains, --envs)")
     return found

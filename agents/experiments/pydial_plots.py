@@ -26,13 +26,15 @@ from dialgym.experiments.plots import (
     save_figure,
     tidy,
 )
-from dialgym.experiments.statistics import environment_estimates, seed_estimate
+from dialgym.experiments.statistics import PERCENT, environment_estimates, seed_estimate
 
 FIXED = {"handcrafted": INK, "random": GREY}
 
 
 def plot_curves(results: Results, path: Path) -> None:
     """Success against dialogues of training: a panel for each task, intervals over seeds.
+
+    The results are of one fidelity.
 
     Raises:
         ImportError: matplotlib is not installed.
@@ -42,7 +44,9 @@ def plot_curves(results: Results, path: Path) -> None:
     width = 3.0 * len(envs) + 0.4
     figure = new_figure(width, 2.3 * len(domains) + 0.9)
     grid = figure.subplots(len(domains), len(envs), squeeze=False, sharex=True, sharey=True)
-    for axes, task in zip(grid.flat, [Task(d, e) for d in domains for e in envs]):
+    (fidelity,) = results.fidelities
+    cells = [Task(d, e, fidelity=fidelity) for d in domains for e in envs]
+    for axes, task in zip(grid.flat, cells):
         tidy(axes)
         axes.set_title(str(task), fontsize=9, color=INK, loc="left")
         for name in results.names():
@@ -66,14 +70,14 @@ def plot_curves(results: Results, path: Path) -> None:
 
 def _curve(axes: Any, results: Results, name: str, task: Task) -> None:
     values = {test: results.success(name, task, test) for test in results.tests}
-    points = {test: seed_estimate(each) for test, each in values.items() if len(each)}
+    points = {test: seed_estimate(each, PERCENT) for test, each in values.items() if len(each)}
     colour, style = _look(results, name)
     if points and name in SCRIPTED:
         level = points[max(points)].value
         axes.axhline(level, color=colour, linewidth=1.1, linestyle=style, label=name, zorder=1)
     elif points:
         line = {"linestyle": style, "linewidth": 1.5, "marker": "o", "ms": 2.5, "label": name}
-        draw_band(axes, [*points], [*points.values()], colour, percent=True, **line)
+        draw_band(axes, [*points], [*points.values()], colour, **line)
 
 
 def plot_ranking(results: Results, path: Path) -> None:
@@ -93,7 +97,7 @@ def plot_ranking(results: Results, path: Path) -> None:
 def _rank(axes: Any, results: Results, group: Group) -> None:
     last = results.tests[-1]
     estimates = {
-        name: environment_estimates(matrix(results, name, group.tasks, last))
+        name: environment_estimates(matrix(results, name, group.tasks, last), PERCENT)
         for name in group.methods
     }
     names = sorted(estimates, key=lambda name: estimates[name].mean.value)

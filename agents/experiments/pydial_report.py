@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from agents.experiments.pydial_plots import plot_calibration, plot_curves, plot_ranking
@@ -11,12 +12,11 @@ from dialgym.experiments.pydial_ranking import origins_of
 from dialgym.experiments.rules import older_rules
 from dialgym.io.files import write_text
 
-TABLES, CURVES, RANKING = "tables.md", "curves.png", "ranking.png"
-CALIBRATION = "calibration.png"
+TABLES = "tables.md"
 
 
 def write_report(folder: Path) -> list[Path]:
-    """Write the tables and plots of the results in a folder.
+    """Write the tables of the results in a folder, and plots of each fidelity.
 
     Raises:
         ValueError: there are none.
@@ -24,14 +24,25 @@ def write_report(folder: Path) -> list[Path]:
     """
     results = Results.load(folder)
     write_text(folder / TABLES, markdown(results, older_in(folder)))
-    plot_curves(results, folder / CURVES)
-    plot_ranking(results, folder / RANKING)
-    files = [folder / name for name in (TABLES, CURVES, RANKING)]
+    files = [folder / TABLES]
+    for fidelity in results.fidelities:
+        files += _plots(results.of_fidelity(fidelity), folder, fidelity)
+    return files
+
+
+def _plots(results: Results, folder: Path, fidelity: str) -> Iterator[Path]:
+    """Plot the results of one fidelity: learning curves, ranking and, where known, calibration."""
+    curves, ranking, calibration = (
+        folder / f"{name}-{fidelity}.png" for name in ("curves", "ranking", "calibration")
+    )
+    plot_curves(results, curves)
+    yield curves
+    plot_ranking(results, ranking)
+    yield ranking
     found = {name: list(f.calibrations.values()) for name, f in results.methods.items()}
     if calibrated := {name: jobs for name, jobs in found.items() if jobs}:
-        plot_calibration(calibrated, folder / CALIBRATION)
-        files.append(folder / CALIBRATION)
-    return files
+        plot_calibration(calibrated, calibration)
+        yield calibration
 
 
 def older_in(folder: Path) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 
 from agents.experiments.job import RESULT, read_result
 from agents.experiments.pydial_panel import Task, domain_order
-from dialgym.experiments.row_files import PyDialRow, read_pydial_csv
+from dialgym.experiments.row_files import FIDELITIES, PyDialRow, read_pydial_csv
 from dialgym.io.files import write_text
 
 DESCRIBED = ("algorithm", "command", "versions", "source", "episodes", "settings")
@@ -47,12 +47,12 @@ class Figures:
         described = {name: result[name] for name in DESCRIBED if name in result}
         if described not in self.runs:
             self.runs.append(described)
-        task = result["domain"], result["env"], result["seed"]
-        self.rows = [row for row in self.rows if row[:3] != task]
+        task = result["domain"], result["env"], result["fidelity"], result["seed"]
+        self.rows = [row for row in self.rows if row[:4] != task]
         run = self.runs.index(described)
         self.rows += [PyDialRow(*task, **stage, run=run) for stage in result["stages"]]
         if result.get("calibration"):
-            self.calibrations["{}-Env{} seed {}".format(*task)] = result["calibration"]
+            self.calibrations["{2} {0}-Env{1} seed {3}".format(*task)] = result["calibration"]
 
     def merge(self, other: Figures) -> None:
         """Add the figures of another grid, in the place of older ones."""
@@ -64,10 +64,18 @@ class Figures:
                 known.append(text)
                 self.runs.append(run)
             numbers.append(known.index(text))
-        newer = {row[:3] for row in other.rows}
-        kept = [row for row in self.rows if row[:3] not in newer]
+        newer = {row[:4] for row in other.rows}
+        kept = [row for row in self.rows if row[:4] not in newer]
         self.rows = kept + [row._replace(run=numbers[row.run]) for row in other.rows]
         self.calibrations |= other.calibrations
+
+    def of_fidelity(self, fidelity: str) -> Figures:
+        """The figures of one fidelity, and the runs that made them."""
+        rows = [row for row in self.rows if row.fidelity == fidelity]
+        cells = {k: v for k, v in self.calibrations.items() if k.startswith(f"{fidelity} ")}
+        found = Figures(rows, self.runs, cells)
+        found.sort()
+        return found
 
     def sort(self) -> None:
         """Put rows in order, and keep only runs that some are of."""
@@ -75,7 +83,7 @@ class Figures:
         self.runs = [self.runs[number] for number in used]
         rows = sorted(
             self.rows,
-            key=lambda r: (r.env, domain_order(r.domain), r.seed, r.dialogues, r.drawn),
+            key=lambda r: (r.fidelity, r.env, domain_order(r.domain), r.seed, r.dialogues, r.drawn),
         )
         self.rows = [row._replace(run=used.index(row.run)) for row in rows]
 
@@ -97,7 +105,7 @@ class Results:
     @classmethod
     def ended(cls, folder: Path) -> Results:
         """Of all jobs that have ended below a folder, whatever grids they are of."""
-        return cls.of(read_result(file) for file in sorted(folder.glob(f"*/*/seed*/{RESULT}")))
+        return cls.of(read_result(file) for file in sorted(folder.glob(f"*/*/*/seed*/{RESULT}")))
 
     @classmethod
     def load(cls, folder: Path) -> Results:
@@ -139,9 +147,20 @@ class Results:
 
     @cached_property
     def tasks(self) -> list[Task]:
-        """In the order of PyDial's tables: by setting, then by domain."""
+        """In the order of PyDial's tables: by setting, then by domain; by fidelity first."""
         found = {_task(row) for figures in self.methods.values() for row in figures.rows}
-        return sorted(found, key=lambda task: (task.env, domain_order(task.domain)))
+        first = FIDELITIES.index
+        return sorted(found, key=lambda t: (first(t.fidelity), t.env, domain_order(t.domain)))
+
+    @property
+    def fidelities(self) -> list[str]:
+        """Those that there are figures of, PyDial's first."""
+        return list(dict.fromkeys(task.fidelity for task in self.tasks))
+
+    def of_fidelity(self, fidelity: str) -> Results:
+        """The figures of one fidelity; methods without any are left out."""
+        found = {name: figures.of_fidelity(fidelity) for name, figures in self.methods.items()}
+        return Results({name: figures for name, figures in found.items() if figures.rows})
 
     @cached_property
     def tests(self) -> list[int]:
@@ -195,4 +214,4 @@ class Results:
 
 
 def _task(row: PyDialRow) -> Task:
-    return Task(row.domain, row.env)
+    return Task(row.domain, row.env, fidelity=row.fidelity)

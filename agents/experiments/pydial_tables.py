@@ -1,4 +1,4 @@
-"""Results as Markdown tables: over all tasks, by task, on the way there, and beside PyDial's."""
+"""Results as Markdown tables, by fidelity: over all tasks, by task, on the way there, speed."""
 
 from __future__ import annotations
 
@@ -8,9 +8,18 @@ from typing import NamedTuple
 import numpy as np
 
 from agents.experiments import published
+from agents.experiments.pydial_comparisons import (
+    COMPARED_NOTE,
+    beside_handcrafted,
+    beside_logs,
+    beside_original,
+    logs_note,
+)
 from agents.experiments.pydial_panel import SCRIPTED, Task
 from agents.experiments.pydial_results import Results
+from dialgym.experiments.row_files import PYDIAL
 from dialgym.experiments.statistics import (
+    PERCENT,
     Estimate,
     environment_estimates,
     format_estimate,
@@ -19,8 +28,14 @@ from dialgym.experiments.statistics import (
 from dialgym.experiments.tables import markdown_table
 
 REWARD, SECONDS = 1, 3
-FALLS_SHORT = 5.0
-"""Points of success below its namesake that are pointed out."""
+UNMASKED = (2, 4)
+"""Settings in which every act is allowed at any time."""
+MOST_GROUPS = 2
+"""Sets of tasks that the documentation shows, the largest first."""
+FIDELITY_NOTE = (
+    "With fidelity `pydial` the environments have the original's faults, and figures compare with "
+    "its own; with `correct` these are mended. Rows of the two are never mixed."
+)
 
 
 class Group(NamedTuple):
@@ -32,32 +47,87 @@ class Group(NamedTuple):
 
 def markdown(results: Results, note: str = "") -> str:
     """All tables, each under a heading that says what is in it; `note` stands before them."""
+    parts = [_head(results), *([f"{note}\n"] if note else []), f"{FIDELITY_NOTE}\n"]
+    if len(results.fidelities) > 1:
+        parts.append(f"## Both fidelities\n\n{both_fidelities(results)}")
+    for fidelity in results.fidelities:
+        parts += _of_fidelity(results.of_fidelity(fidelity), fidelity)
+    return "\n".join([*parts, f"## Made by\n\n{made_by(results)}"])
+
+
+def summary(results: Results) -> str:
+    """The tables of the documentation: by fidelity, success by masks and beside handcrafted."""
+    parts = []
+    for fidelity in results.fidelities:
+        found = results.of_fidelity(fidelity)
+        last = f"{found.tests[-1]:,} dialogues"
+        parts.append(f"**Fidelity `{fidelity}`**, success in per cent after {last}:\n")
+        parts += [by_masks(found, group) for group in groups(found)[:MOST_GROUPS]]
+        if table := beside_handcrafted(found):
+            parts.append(f"{COMPARED_NOTE}\n\n{table}")
+    return "\n".join(parts)
+
+
+def by_masks(results: Results, group: Group) -> str:
+    """Mean success over all tasks of a group, over those with masks and over those without."""
+    parts = {
+        f"{len(group.tasks)} tasks": group.tasks,
+        "with masks": [task for task in group.tasks if task.env not in UNMASKED],
+        "without": [task for task in group.tasks if task.env in UNMASKED],
+    }
+    parts = {name: tasks for name, tasks in parts.items() if tasks}
+    last, rows = results.tests[-1], []
+    for name in group.methods:
+        found = [matrix(results, name, tasks, last) for tasks in parts.values()]
+        means = [environment_estimates(values, PERCENT).mean for values in found]
+        rows.append((means[0].value, [name, str(found[0].shape[1]), *map(shown, means)]))
+    ordered = [row for _, row in sorted(rows, key=lambda row: -row[0])]
+    return markdown_table([["method", "seeds", *parts], *ordered])
+
+
+def _of_fidelity(results: Results, fidelity: str) -> Iterator[str]:
+    """The tables of one fidelity, whose rows are all that `results` has."""
     last = f"{results.tests[-1]:,} dialogues"
-    parts = [_head(results), *([f"{note}\n"] if note else [])]
+    yield f"## Fidelity {fidelity}\n"
     for group in groups(results):
         title = f"Over {len(group.tasks)} tasks"
-        parts.append(f"## {title}\n\n{overall(results, group)}\n{_names(group.tasks)}\n")
+        yield f"### {title}\n\n{overall(results, group)}\n{_names(group.tasks)}\n"
+    if table := beside_handcrafted(results):
+        yield f"### Beside the handcrafted policy, after {last}\n\n{COMPARED_NOTE}\n\n{table}"
     if any(map(results.draws, results.names())) and groups(results):
-        parts.append(_ways(results, groups(results)[0]))
-    parts += [
-        f"## By task, after {last}\n\n{by_task(results)}",
-        f"## On the way\n\nSuccess in per cent.\n\n{on_the_way(results)}",
-    ]
-    if _published(results):
-        parts += [
-            f"## Beside the paper's table\n\n{published.RECALLED_NOTE}\n\n{beside_paper(results)}",
-            f"## Beside published logs\n\nSuccess / reward.\n\n{beside_logs(results)}",
+        yield _ways(results, groups(results)[0])
+    yield f"### By task, after {last}\n\n{by_task(results)}"
+    yield f"### On the way\n\nSuccess in per cent.\n\n{on_the_way(results)}"
+    if fidelity == PYDIAL and any(published.covers(str(task)) for task in results.tasks):
+        yield (
+            f"### Beside the original\n\nSuccess / reward. {published.HANDCRAFTED_NOTE}\n\n"
+            f"{beside_original(results)}"
+        )
+        yield f"### Beside published logs\n\n{logs_note()}\n{beside_logs(results)}"
+    yield f"### Speed\n\nDialogues of training in a CPU second, in Env1.\n\n{speeds(results)}"
+
+
+def both_fidelities(results: Results) -> str:
+    """Mean success of each method by fidelity, over the tasks that it has played with both."""
+    parts = [results.of_fidelity(fidelity) for fidelity in results.fidelities]
+    last = results.tests[-1]
+    rows = [["method", "tasks", *results.fidelities]]
+    for name in results.names():
+        played = [{str(t) for t in part.tasks if _has(part, name, t)} for part in parts]
+        common = set.intersection(*played)
+        means = [
+            np.mean([part.success(name, t, last).mean() for t in part.tasks if str(t) in common])
+            for part in parts
+            if common
         ]
-    parts += [
-        f"## Speed\n\nDialogues of training in a CPU second, in Env1.\n\n{speeds(results)}",
-        f"## Made by\n\n{made_by(results)}",
-    ]
-    return "\n".join(parts)
+        if common:
+            rows.append([name, str(len(common)), *(f"{mean:.1f}" for mean in means)])
+    return markdown_table(rows)
 
 
 def _ways(results: Results, group: Group) -> str:
     return (
-        "## Acts drawn, and the best act\n\n"
+        "### Acts drawn, and the best act\n\n"
         "Methods that learn by drawing acts are scored by tests that do. Here they are also tested "
         "taking the likeliest act each time: success / reward, and by how much drawing succeeds "
         f"more, after {results.tests[-1]:,} dialogues.\n\n{drawn_and_best(results, group)}\n"
@@ -72,8 +142,9 @@ def _head(results: Results) -> str:
     return (
         "# PyDial's benchmark\n\n"
         f"Domains: {' and '.join(sources)}. Tests of {', '.join(map(str, episodes))} dialogues "
-        "after each number of training dialogues. In brackets 95 % intervals: over the seeds of a "
-        "task Student's t, over several tasks a bootstrap of each task's seeds.\n"
+        "after each number of training dialogues. In brackets 95 % intervals: of "
+        "Student's t over seeds (several tasks: Welch and Satterthwaite; the interquartile mean: a "
+        "jackknife of the seeds), on the logit scale.\n"
     )
 
 
@@ -96,7 +167,7 @@ def overall(results: Results, group: Group) -> str:
     rows = [["method", "seeds", "mean", "IQM", *[f"after {n:,}" for n in tests[:-1]], "reward"]]
     for name in group.methods:
         matrices = [matrix(results, name, group.tasks, test) for test in tests]
-        final = environment_estimates(matrices[-1])
+        final = environment_estimates(matrices[-1], PERCENT)
         rewards = [results.of_task(name, t, tests[-1])[:, REWARD].mean() for t in group.tasks]
         means = [f"{found.mean():.1f}" if found.size else "" for found in matrices[:-1]]
         seeds = str(matrices[-1].shape[1])
@@ -124,7 +195,7 @@ def drawn_and_best(results: Results, group: Group) -> str:
         seeds = min(len(found) for way in both for found in way)
         if seeds:
             ways = [np.stack([found[:seeds, :2] for found in way]) for way in both]
-            drawn, best = (environment_estimates(100 * way[..., 0]).mean for way in ways)
+            drawn, best = (environment_estimates(100 * way[..., 0], PERCENT).mean for way in ways)
             gap = environment_estimates(100 * (ways[0] - ways[1])[..., 0]).mean
             rewards = [f"{way[..., REWARD].mean():.1f}" for way in ways]
             cells = [f"{shown(e)} / {r}" for e, r in zip((drawn, best), rewards)]
@@ -150,7 +221,7 @@ def by_task(results: Results) -> str:
 def _final(results: Results, name: str, task: Task, test: int) -> str:
     if not _has(results, name, task):
         return ""
-    success = seed_estimate(results.success(name, task, test))
+    success = seed_estimate(results.success(name, task, test), PERCENT)
     reward = results.of_task(name, task, test)[:, REWARD].mean()
     return f"{shown(success)} / {reward:.1f}"
 
@@ -162,114 +233,23 @@ def on_the_way(results: Results) -> str:
         for name in results.names():
             found = [results.success(name, task, test) for test in results.tests]
             if len(found[-1]):
-                cells = [shown(seed_estimate(values)) if len(values) else "" for values in found]
+                cells = [
+                    shown(seed_estimate(values, PERCENT)) if len(values) else "" for values in found
+                ]
                 rows.append([str(task), name, str(len(found[-1])), *cells])
     return markdown_table(rows)
 
 
-# Beside others' figures
-
-
-def beside_paper(results: Results) -> str:
-    """Success after 4,000 dialogues beside the paper's, task by task, and what that comes to."""
-    pairs = published_pairs(results)
-    heads = [head for name, theirs in pairs for head in (name, f"{theirs} (recalled)")]
-    more = ["best learned here", "best learned there (recalled)", "handcrafted, original code"]
-    rows = [["task", *heads, *more]]
-    for task in _published(results):
-        theirs = published.paper_scores(str(task))
-        cells = [
-            text
-            for name, policy in pairs
-            for text in (_success(results, name, task), f"{theirs[policy].success:.1f}")
-        ]
-        best, most = best_learned(results, task), max(s.success for s in theirs.values())
-        own = f"{best[1]:.1f} ({best[0]})" if best else ""
-        measured = f"{published.handcrafted(str(task)).success:.1f}"
-        rows.append([str(task), *cells, own, f"{most:.1f}", measured])
-    return markdown_table(rows) + "\n" + "\n".join(f"- {line}" for line in findings(results)) + "\n"
-
-
-def findings(results: Results) -> Iterator[str]:
-    """Number of tasks in which the best here is above the paper's, and methods below namesakes."""
-    tasks = _published(results)
-    best = {task: found for task in tasks if (found := best_learned(results, task))}
-    above = [t for t in best if best[t][1] > max(s.success for s in _scores(t))]
-    count = f"of {len(best)} tasks"
-    yield f"The best learned policy is above all learned ones of the paper in {len(above)} {count}."
-    higher = [task for task in best if best[task][1] > _handcrafted(results, task)]
-    yield f"It is above the handcrafted policy in {len(higher)} {count}."
-    for name, theirs in published_pairs(results):
-        gaps = {str(task): _gap(results, name, theirs, task) for task in tasks}
-        short = [f"{gap:.1f} in {task}" for task, gap in gaps.items() if gap > FALLS_SHORT]
-        if short:
-            yield f"{name} is below its namesake by {', '.join(short)}."
-
-
-def published_pairs(results: Results) -> list[tuple[str, str]]:
-    """Methods, each with the paper's policy of its name."""
-    pairs = [(name, published.published_name(name)) for name in results.names()]
-    return [(name, theirs) for name, theirs in pairs if theirs and theirs in published.policies()]
-
-
-def _published(results: Results) -> list[Task]:
-    """The tasks that there are figures of others for."""
-    return [task for task in results.tasks if published.covers(str(task))]
-
-
-def _gap(results: Results, name: str, theirs: str, task: Task) -> float:
-    """Points of success by which a method is below the paper's; 0 where it has not been run."""
-    own = results.success(name, task, results.tests[-1])
-    return published.paper_scores(str(task))[theirs].success - own.mean() if len(own) else 0.0
-
-
-def best_learned(results: Results, task: Task) -> tuple[str, float] | None:
-    """Learned method with the most success at the end, and that success; None for none."""
-    learned = [name for name in results.names() if name not in SCRIPTED]
-    found = [(n, results.success(n, task, results.tests[-1])) for n in learned]
-    means = [(name, float(values.mean())) for name, values in found if len(values)]
-    return max(means, key=lambda pair: pair[1], default=None)
-
-
-def _handcrafted(results: Results, task: Task) -> float:
-    """Success of the handcrafted policy here or, where it has not been run, of the original."""
-    found = results.success("handcrafted", task, results.tests[-1])
-    return float(found.mean()) if len(found) else published.handcrafted(str(task)).success
-
-
-def beside_logs(results: Results) -> str:
-    """Learning curves of published logs, and of their namesakes here."""
-    after = [1000, 2000, 3000, 4000]
-    rows = [["task", "policy", "seeds", *[f"{number:,}" for number in after]]]
-    for log in published.log_curves():
-        scores = [f"{s.success:.1f} / {s.reward:.1f}" for s in log.scores.values()]
-        rows.append([log.task, f"{log.policy} (log)", str(log.seeds), *scores])
-        for name in results.names():
-            if published.published_name(name) == log.policy:
-                rows += _own_curve(results, name, log.task, after)
-    return markdown_table(rows)
-
-
-def _own_curve(results: Results, name: str, task: str, after: Sequence[int]) -> list[list[str]]:
-    place = next((t for t in results.tasks if str(t) == task), None)
-    if place is None or not _has(results, name, place):
-        return []
-    found = [results.of_task(name, place, number) for number in after]
-    if not any(map(len, found)):
-        return []
-    cells = [f"{100 * f[:, 0].mean():.1f} / {f[:, 1].mean():.1f}" if len(f) else "" for f in found]
-    return [[task, name, str(max(map(len, found))), *cells]]
+# Speed and origin
 
 
 def speeds(results: Results) -> str:
-    """Speed of each method's learning, beside the original in LAP-Env1."""
+    """Speed of each method's learning."""
     tasks = [task for task in results.tasks if task.env == 1]
-    rows = [["method", *map(str, tasks), "original, LAP-Env1"]]
+    rows = [["method", *map(str, tasks)]]
     for name in results.names():
         if name not in SCRIPTED:
-            cells = [_speed(results, name, task) for task in tasks]
-            original = published.speed().get(published.published_name(name) or "")
-            rows.append([name, *cells, "" if original is None else f"{original:g}"])
+            rows.append([name, *(_speed(results, name, task) for task in tasks)])
     return markdown_table(rows)
 
 
@@ -290,17 +270,8 @@ def made_by(results: Results) -> str:
     return "\n".join([*lines, f"- seeds {', '.join(map(str, seeds))}", ""])
 
 
-def _scores(task: Task) -> Sequence[published.Score]:
-    return list(published.paper_scores(str(task)).values())
-
-
 def _has(results: Results, name: str, task: Task) -> bool:
     return len(results.of_task(name, task, results.tests[-1])) > 0
-
-
-def _success(results: Results, name: str, task: Task) -> str:
-    found = results.success(name, task, results.tests[-1])
-    return f"{found.mean():.1f}" if len(found) else ""
 
 
 def difference(estimate: Estimate) -> str:
@@ -309,5 +280,5 @@ def difference(estimate: Estimate) -> str:
 
 
 def shown(estimate: Estimate) -> str:
-    """Format a percentage with its interval, cut to what a percentage can be."""
-    return format_estimate(estimate, 1, percent=True)
+    """Format a percentage with its interval."""
+    return format_estimate(estimate, 1)

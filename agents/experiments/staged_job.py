@@ -39,7 +39,7 @@ class StagedJob(TrainingJob):
         return hash(self.folder)
 
     def __str__(self) -> str:
-        return f"{self.name} {self.task} seed {self.seed}"
+        return f"{self.name} {self.task} ({self.task.fidelity}) seed {self.seed}"
 
     @property
     def task(self) -> Task:
@@ -74,6 +74,7 @@ class StagedJob(TrainingJob):
                 "algorithm": self.learner.algorithm if self.learner else self.name,
                 "domain": self.task.domain,
                 "env": self.task.env,
+                "fidelity": self.task.fidelity,
                 "seed": self.seed,
                 "source": source_of(self.task),
                 "episodes": self.panel.evaluation.episodes,
@@ -174,7 +175,8 @@ class StagedJob(TrainingJob):
 
 def staged_folder(panel: Panel, place: PanelEnvironment, name: str, seed: int) -> Path:
     """Folder of a job, below that of the panel."""
-    return Path(name, str(_task(place.id, tuple(place.settings.items()))), f"seed{seed}")
+    task = _task(place.id, tuple(place.settings.items()))
+    return Path(name, task.fidelity, str(task), f"seed{seed}")
 
 
 @cache

@@ -21,8 +21,7 @@ from agents.training.checkpoint import FILE as CHECKPOINT
 from agents.training.hyperparameters import read_hyperparameters
 from dialgym.experiments.panel import Panel, PanelEnvironment, PanelLearner, StoredDialogues, digest
 from dialgym.experiments.protocol import environment_hashes, protocol_figures, training_actions
-from dialgym.experiments.row import row_head
-from dialgym.io.checksums import checksum
+from dialgym.experiments.row import model_hash, row_head
 from dialgym.io.files import read_json
 from dialgym.io.locks import locked
 from dialgym.registry import entry_of
@@ -97,14 +96,14 @@ class TrainingJob(Job):
 
     def figures(self) -> dict[str, Any]:
         """Train what is not trained, and score it."""
+        data = self.train()
         with timed(self.folder / CLOCK):
-            data = self.train()
             policy: Any = self.name
             way, more = "scripted", {}
             if self.learner:
                 policy = self.load(self.folder / MODEL)
                 way = training_actions(policy)
-                more = {"model": checksum(self.folder / MODEL), "data": data}
+                more = {**model_hash(self.folder / MODEL), "data": data}
             scores = protocol_figures(
                 self.panel, self.environment, policy, self.seed, bool(self.learner)
             )
@@ -114,9 +113,20 @@ class TrainingJob(Job):
             "way": way,
             "hashes": known,
             "curve": short_curve(self.folder),
-            "cost": {**read_json(self.folder / CLOCK, "a cost"), "trained": self.done()},
+            "cost": self._cost(),
             "hardware": hardware(),
         }
+
+    def _cost(self) -> dict[str, Any]:
+        """Seconds of training and scoring, CPU seconds of what it begins with, timesteps."""
+        cost: dict[str, Any] = dict(read_json(self.folder / CLOCK, "a cost"))
+        before = {"start_cpu_seconds": self.folder / "start" / CLOCK}
+        if self.learner and any(find(one.algorithm).reads for one in self._chain()):
+            before["data_cpu_seconds"] = _collecting(self._data_folder()) / CLOCK
+        for name, file in before.items():
+            if file.is_file():
+                cost[name] = read_json(file, "a cost")["cpu_seconds"]
+        return {**cost, "trained": self.done()}
 
     def load(self, model: Path) -> Any:
         """Read a model of the learner, whose class may be one that is not registered."""
@@ -224,33 +234,38 @@ class TrainingJob(Job):
     ) -> None:
         unit, amount = self._budget(learner)
         dialogues = amount if unit == "dialogues" else None
-        train_quietly(
-            learner.algorithm,
-            self.environment.id,
-            folder,
-            APART * self.seed,
-            total_timesteps=None if dialogues else amount,
-            hyperparameters=dict(learner.hyperparameters),
-            env_kwargs={**self.training_settings, **self.environment.settings} or None,
-            checkpoint_every=CHECKPOINT_EVERY,
-            data=dataset,
-            dialogues=dialogues,
-            keep_dialogues=self.panel.stages,
-            init_from=begin,
-        )
+        with timed(folder / CLOCK):
+            train_quietly(
+                learner.algorithm,
+                self.environment.id,
+                folder,
+                APART * self.seed,
+                total_timesteps=None if dialogues else amount,
+                hyperparameters=dict(learner.hyperparameters),
+                env_kwargs={**self.training_settings, **self.environment.settings} or None,
+                checkpoint_every=CHECKPOINT_EVERY,
+                data=dataset,
+                dialogues=dialogues,
+                keep_dialogues=self.panel.stages,
+                init_from=begin,
+            )
 
     def _stored(self) -> StoredDialogues:
         if self.environment.data is None:
             raise ValueError(f"{self}: expected `data` in the panel {self.panel.label}, got none")
         return self.environment.data
 
+    def _data_folder(self) -> Path:
+        stored = self._stored()
+        known = digest([self.environment.id, self.environment.settings, vars(stored)])
+        name = f"{self.environment.short}-{stored.policy}-{known}"
+        return self.folder.parents[1] / "data" / name
+
     def _dataset(self) -> Any:
         """The panel's stored dialogues; the first job that needs them collects them."""
         stored = self._stored()
-        known = digest([self.environment.id, self.environment.settings, vars(stored)])
-        home = self.folder.parents[1] / "data" / f"{self.environment.short}-{stored.policy}-{known}"
         return collect_once(
-            home,
+            self._data_folder(),
             self.environment.id,
             stored.policy,
             stored.episodes,
@@ -261,9 +276,24 @@ class TrainingJob(Job):
 
 
 def collect_once(home: Path, env_id: str, policy: str, episodes: int, **more: Any) -> Any:
-    """Collect dialogues (as `dialgym.collect`) in a folder, where other jobs may want the same."""
-    with locked(home.with_name(f"{home.name}-collecting"), LONG):
-        return dialgym.collect(env_id, policy, episodes, path=home, **more)
+    """Collect dialogues (as `dialgym.collect`) in a folder, where other jobs may want the same.
+
+    The cost lies in a folder beside it; none where it was begun without a clock.
+    """
+    folder = _collecting(home)
+    clock, cost = folder / "clock.json", folder / CLOCK
+    with locked(folder, LONG):
+        if cost.is_file() or (home.is_dir() and not clock.is_file()):
+            return dialgym.collect(env_id, policy, episodes, path=home, **more)
+        with timed(clock):
+            dataset = dialgym.collect(env_id, policy, episodes, path=home, **more)
+        clock.rename(cost)
+        return dataset
+
+
+def _collecting(home: Path) -> Path:
+    """Folder of the lock and the cost of a collection."""
+    return home.with_name(f"{home.name}-collecting")
 
 
 def train_quietly(algorithm: str, env_id: str, folder: Path, seed: int, **fields: Any) -> None:

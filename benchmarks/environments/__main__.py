@@ -25,6 +25,7 @@ from benchmarks.environments.dialogues import (
     evaluated_dialogues,
     single_dialogues,
 )
+from benchmarks.environments.families import family_figures
 from benchmarks.environments.replies import ROWS as REPLY_ROWS
 from benchmarks.environments.replies import UNSCORED, batched_replies
 from benchmarks.environments.rewards import reward_figures
@@ -39,6 +40,7 @@ from benchmarks.environments.timing import (
 )
 from benchmarks.environments.workloads import (
     BATCH,
+    Rate,
     Settings,
     Work,
     batched_tokens,
@@ -68,8 +70,8 @@ PARTS = (
     "multiwoz",
     "questions",
     "visual",
+    "families",
 )
-Rate = Callable[[Work], float]
 
 
 def step_figures(settings: Settings, measure: Rate) -> Iterator[Figure]:
@@ -283,6 +285,7 @@ def main(
         "multiwoz": lambda: multiwoz_figures(measure),
         "questions": lambda: question_figures(measure),
         "visual": lambda: visual_figures(measure),
+        "families": lambda: family_figures(measure),
         "replies": lambda: reply_figures({"data": str(data)} if data else {}, measure),
     }
     figures = [figure for part in parts or PARTS for figure in measured[part]()]

@@ -18,6 +18,8 @@ SCRIPT = 4096  # actions drawn beforehand
 Settings = Mapping[str, Any]
 Work = Callable[[], int]
 """Does a share of the work and returns how many units that was."""
+Rate = Callable[[Work], float]
+"""Measures units of a work per CPU-second."""
 
 
 def cartpole() -> Work:

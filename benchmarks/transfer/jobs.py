@@ -70,7 +70,7 @@ class TransferJob(Job):
                 "version": self.panel.version,
                 "name": self.row.name,
                 "policy": self.row.values["policy"],
-                "model": self.row.values["hashes"].get("model"),
+                "model": self.row.model_digits,
                 "trained_in": self.row.id,
                 "seed": self.row.seed,
                 "way": self.row.actions,

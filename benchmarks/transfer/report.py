@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,6 @@ import numpy as np
 
 from agents.experiments.pydial_plots import FIXED
 from agents.experiments.pydial_tables import shown
-from benchmarks.recipes.plots import draw_heat_map
 from benchmarks.transfer.axes import AXES, ENVIRONMENTS, ERRORS, exchanges, home_of
 from benchmarks.transfer.jobs import TransferJob
 from dialgym.experiments.panel import Panel
@@ -49,7 +48,9 @@ class Cell:
 
     def estimate(self, metric: str) -> Estimate:
         """Success in per cent, or the return, with its interval over seeds."""
-        return seed_estimate(self.success if metric == "success" else self.returns)
+        if metric == "success":
+            return seed_estimate(self.success, (0.0, 100.0))
+        return seed_estimate(self.returns)
 
 
 Results = Mapping[TransferJob, Mapping[str, Any]]
@@ -182,7 +183,7 @@ def _curves(cells: Cells, path: Path, metric: str) -> None:
 def _curve(axes: Any, row: Mapping[str, Cell], metric: str, colour: str) -> Any:
     x = [float(name.removesuffix(" %")) for name in row]
     found, style = [cell.estimate(metric) for cell in row.values()], {"marker": "o", "ms": 3}
-    line = draw_band(axes, x, found, colour, metric == "success", linewidth=1.5, **style)
+    line = draw_band(axes, x, found, colour, linewidth=1.5, **style)
     for at, cell in zip(x, row.values()):
         if cell.home:
             axes.axvline(at, color=INK, linewidth=0.8, linestyle=DASHED, zorder=0)
@@ -210,7 +211,7 @@ def _maps(cells: Cells, path: Path, metric: str) -> None:
         found = [[cells[place, name].get(target) for target in targets] for place in places]
         known = [[cell.estimate(metric) if cell else None for cell in row] for row in found]
         values = [[np.nan if e is None else e.value for e in row] for row in known]
-        texts = [["" if e is None else _spelled(e, metric) for e in row] for row in known]
+        texts = [["" if e is None else _spelled(e) for e in row] for row in known]
         above = targets if axes is grid[0, 0] else [""] * len(targets)
         shades = draw_heat_map(axes, np.array(values), texts, span, (places, above))
         axes.set_title(name, fontsize=9, color=INK, loc="left")
@@ -221,13 +222,12 @@ def _maps(cells: Cells, path: Path, metric: str) -> None:
     save_figure(figure, path)
 
 
-def _spelled(found: Estimate, metric: str) -> str:
+def _spelled(found: Estimate) -> str:
     """A figure with its interval below it."""
     text = f"{found.value:.1f}"
     if not found.is_bounded:
         return text
-    low, high = np.clip(found.interval, 0, 100) if metric == "success" else found.interval
-    return f"{text}\n{low:.1f} to {high:.1f}"
+    return f"{text}\n{found.low:.1f} to {found.high:.1f}"
 
 
 def _frame(axes: Any, x: int, y: int) -> None:
@@ -235,3 +235,43 @@ def _frame(axes: Any, x: int, y: int) -> None:
 
     corner = (x - 0.48, y - 0.46)
     axes.add_patch(Rectangle(corner, 0.96, 0.92, fill=False, color="#d55e00", linewidth=1.6))
+
+
+# Heat maps
+
+DARK = 0.55
+"""Share of a heat map's scale from which figures are black on bright cells."""
+
+
+def draw_heat_map(
+    axes: Any,
+    values: np.ndarray,
+    texts: Sequence[Sequence[str]],
+    span: tuple[float, float],
+    names: tuple[Sequence[str], Sequence[str]],
+) -> Any:
+    """Draw (R, C) values as shades with a text in each; NaN is left blank.
+
+    Args:
+        axes: to draw on.
+        values: of the cells.
+        texts: of the cells, row by row.
+        span: values of the darkest and the brightest shade.
+        names: of the rows and of the columns.
+
+    Returns:
+        What a colour bar is made of.
+    """
+    low, high = span
+    shades = axes.imshow(values, cmap="cividis", vmin=low, vmax=high, aspect="auto")
+    for y, x in np.argwhere(np.isfinite(values)):
+        bright = (values[y, x] - low) / ((high - low) or 1.0) > DARK
+        ink = "black" if bright else "white"
+        axes.text(x, y, texts[y][x], ha="center", va="center", color=ink, size=7)
+    turned = {"rotation": 30, "ha": "left"} if len(names[1]) > 4 else {}
+    axes.set_xticks(range(len(names[1])), names[1], **turned)
+    axes.set_yticks(range(len(names[0])), names[0])
+    axes.xaxis.tick_top()
+    axes.tick_params(length=0, labelsize=8)
+    axes.spines[:].set_visible(False)
+    return shades

@@ -220,7 +220,7 @@ def parse_policies(text: str) -> dict[str, str]:
 
 def newest_run(folder: Path) -> Path | None:
     """The run whose model was written last."""
-    from dialgym.rollouts.policies import CHECKPOINT
+    from dialgym.io.saved_models import CHECKPOINT
 
     models = sorted(folder.glob(f"*/{CHECKPOINT}"), key=lambda path: path.stat().st_mtime)
     return models[-1].parent if models else None
@@ -330,6 +330,7 @@ def benchmark_panel(
     from agents.experiments.pydial_panel import learners_of, pydial_panel, tasks_of
     from agents.experiments.pydial_results import Results
     from agents.experiments.run import run_jobs
+    from dialgym.experiments.pydial_ranking import fidelity_of
 
     chosen, command = panel_named(panel), ""
     tested = chosen.imported_from is not None
@@ -340,7 +341,8 @@ def benchmark_panel(
         environments = panel_environments(chosen, envs)
     else:
         learners = learners_of(words(algorithms or TESTED_BY_DEFAULT), variants)
-        tasks = tasks_of(words(domains or "CR,SFR,LAP"), numbers(envs or "1,2,3,4,5,6", "--envs"))
+        numbered_envs = numbers(envs or "1,2,3,4,5,6", "--envs")
+        tasks = tasks_of(words(domains or "CR,SFR,LAP"), numbered_envs, fidelity_of(chosen))
         stages = None if tests is None else numbers(tests, "--tests")
         chosen = pydial_panel(learners, tasks, stages, episodes)
         names, environments = [*learners], list(chosen.environments)

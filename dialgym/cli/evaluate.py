@@ -301,7 +301,8 @@ def add(
     """Score a model or policy of your own by a panel's protocol: it joins the table."""
     from dialgym.experiments.protocol import score_policy
     from dialgym.experiments.row import SCRIPTED, check_name
-    from dialgym.rollouts.policies import find_checkpoint, policy_name
+    from dialgym.io.saved_models import find_checkpoint
+    from dialgym.rollouts.policies import policy_name
     from dialgym.trust import is_code
 
     chosen = panel_named(panel)
@@ -333,13 +334,13 @@ def _trainings(
     Raises:
         ValueError: two are the same, or one was not trained as the panel says.
     """
-    from dialgym.io.checksums import checksum
-    from dialgym.rollouts.policies import find_checkpoint
+    from dialgym.experiments.row import model_hash
+    from dialgym.io.saved_models import find_checkpoint
 
     trainings: list[tuple[str, PanelEnvironment, int, str]] = []
     known: dict[str, str] = {}
     for policy in policies:
-        digits = checksum(find_checkpoint(policy) or Path(policy))
+        digits = str(model_hash(find_checkpoint(policy) or Path(policy)))
         if digits in known:
             raise ValueError(
                 f"add: expected checkpoints of different trainings, got one as {known[digits]} and "

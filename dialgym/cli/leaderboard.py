@@ -121,7 +121,7 @@ def rankings_of(
         quiet: a panel may have no rows, or its rows be of the actions of their training alone.
         actions: as of `Ranking.all_of`.
     """
-    from dialgym.experiments.pydial_ranking import ranking_of_csv
+    from dialgym.experiments.pydial_ranking import has_rows, ranking_of_csv
     from dialgym.experiments.ranking import Ranking
     from dialgym.experiments.row import MODEL_ACTIONS
     from dialgym.experiments.row_files import read_rows
@@ -136,7 +136,7 @@ def rankings_of(
                 "trained; leave --actions out"
             )
         tables = _tables_of(panel, results)
-        if tables or not quiet:
+        if not quiet or (tables and has_rows(panel, tables)):
             return [ranking_of_csv(panel, tables or folders[0] / panel.imported_from)]
     rows = read_rows(folders, panel)
     if not rows and not quiet:
@@ -161,7 +161,7 @@ def costs_of(rankings: list[Any], results: list[Path] | None) -> Any:
 
         return panel_costs(rankings, jobs_asked_for(panel), None)
     folder = _tables_of(panel, results)
-    return panel_costs(rankings, None, None if folder is None else training_seconds(folder))
+    return panel_costs(rankings, None, None if folder is None else training_seconds(panel, folder))
 
 
 def _tables_of(panel: Panel, results: list[Path] | None) -> Path | None:

@@ -20,6 +20,7 @@ from dialgym.rollouts.policies import (
     settings_of,
 )
 from dialgym.simulators import is_oracle
+from dialgym.views.arguments import Options
 from dialgym.views.options import REWARD_OPTIONS
 
 NEUTRAL = {"tokenizer", "action_masks", *REWARD_OPTIONS}
@@ -38,7 +39,8 @@ class EvaluateOptions(TypedDict, total=False):
         trust: read a checkpoint where it is a pickle, such as Stable-Baselines3 writes; that can
             run code of whoever made it.
         record: what is said is kept, in `Episodes.dialogues`.
-        options: of every reset; they fix hidden parts of the dialogues.
+        options: of every reset, or of that of each episode, the same for each seed; they fix
+            hidden parts of the dialogues.
         policy_kwargs: settings of a registered policy, or of how a saved model speaks, such as
             ``{"beta": 4.0}``, see `agents.with_decoding`; in `Result.policy_kwargs`. With one of
             drawing (temperature, top_k, top_p) actions are drawn, unless `deterministic` is given.
@@ -51,7 +53,7 @@ class EvaluateOptions(TypedDict, total=False):
     deterministic: bool | None
     trust: bool
     record: bool
-    options: Mapping[str, Any] | None
+    options: Options | None
     policy_kwargs: Mapping[str, Any] | None
     measures: Sequence[str]
 
@@ -125,7 +127,7 @@ def evaluate(
             record=record or bool(measures),
         )
         with closing(player):
-            played = list(player.play(jobs, more.get("options"), report))
+            played = list(player.play(jobs, _of_seeds(more.get("options"), len(seeds)), report))
         stand_in, oracle = player.task.stand_in, oracle or is_oracle(player.policy)
         if stand_in:
             stand_ins[entry.id] = stand_in
@@ -136,6 +138,13 @@ def evaluate(
     actions = (GREEDY if best else DRAWN) if drawing else ""
     given = own or settings_of(opened)
     return Result(called, tuple(seeds), by_id, kwargs, stand_ins, oracle, actions, given)
+
+
+def _of_seeds(options: Options | None, seeds: int) -> Options | None:
+    """Options of all episodes, of those of one seed."""
+    if options is None or isinstance(options, Mapping):
+        return options
+    return [*options] * seeds
 
 
 def _references(

@@ -26,7 +26,7 @@ from dialgym.experiments.panel_tables import (
 )
 from dialgym.experiments.ranking import Ranking
 from dialgym.experiments.result import PREFIX, Result, caption, labels, measured_in
-from dialgym.experiments.row import SCRIPTED
+from dialgym.experiments.row import SCRIPTED, total_cpu_seconds
 from dialgym.experiments.samples import SampleDialogue, SampleUtterance
 from dialgym.experiments.statistics import Estimate, format_interval, performance_profile
 from dialgym.experiments.svg import draw_curves, draw_intervals, draw_profiles
@@ -289,7 +289,7 @@ def _scripted(ranking: Ranking, env_id: str) -> dict[str, float]:
 
 def _ranking_origin(ranking: Ranking) -> str:
     rows = [one for row in ranking.rows for one in row.rows]
-    hours = sum(float(one.values["cost"].get("cpu_seconds", 0)) for one in rows) / 3600
+    hours = (total_cpu_seconds(rows) or 0.0) / 3600
     machines = sorted({str(one.values["hardware"].get("processor")) for one in rows})
     facts = {
         "panel": ranking.panel.label,

@@ -6,6 +6,7 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -22,18 +23,22 @@ from dialgym.experiments.row import (
     ExperimentRow,
     episode_columns,
     episode_means,
+    is_model_of,
+    model_hash,
     row_file,
     row_head,
     score_references,
 )
 from dialgym.experiments.row_checks import check_author
 from dialgym.experiments.rules import rules_of
-from dialgym.io.checksums import checksum, write_json_checked
+from dialgym.io.checksums import write_json_checked
 from dialgym.io.files import check_writable, explained, read_json, write_atomically
+from dialgym.io.saved_models import find_checkpoint
 from dialgym.registry import entry_of
 from dialgym.rollouts import Policy
 from dialgym.rollouts.player import make_dialogue, policy_names
-from dialgym.rollouts.policies import find_checkpoint, learns_by_sampling, open_policy
+from dialgym.rollouts.policies import learns_by_sampling, open_policy
+from dialgym.tasks import Task
 from dialgym.versions import command_line, hardware, versions
 
 AT_ONCE = 128
@@ -67,16 +72,19 @@ class _Scoring:
             "trials": {each: self._trials(each) for each in actions} if goals else {},
         }
         if names:
-            environment = self.environment
-            task = make_dialogue(environment.id, environment.scoring_settings).task
             figures["measures"] = {
-                each: measure_replies(task, names, part.dialogues) for each, part in parts.items()
+                each: measure_replies(self._task, names, part.dialogues)
+                for each, part in parts.items()
             }
         return figures
 
+    @cached_property
+    def _task(self) -> Task:
+        return make_dialogue(self.environment.id, self.environment.scoring_settings).task
+
     def _play(self, actions: str) -> Episodes:
-        count = self.panel.evaluation.episodes
-        return self._evaluate(actions, count, AT_ONCE, record=bool(self.environment.measures))
+        options, record = self.panel.evaluation.options(self._task), bool(self.environment.measures)
+        return self._evaluate(actions, len(options), AT_ONCE, record=record, options=options)
 
     def _trials(self, actions: str) -> list[list[bool]]:
         """(G, n) successes of n dialogues of each goal."""
@@ -163,15 +171,15 @@ def score_policy(
     label = policy_path(policy)
     kind = SCRIPTED if model is None else "model"
     check_author(panel, environment, name, seed, kind, label)
-    digits = None if model is None else checksum(model)
-    _refuse_another(file, digits, label)
-    _refuse_again(file, digits)
+    _refuse_another(file, model, label)
+    if model is not None:
+        _refuse_again(file, model)
     check_writable(file.parent if model is None else file.with_suffix(""))
     figures = protocol_figures(panel, environment, policy, seed, model is not None, trust)
     hashes = environment_hashes(panel, environment)
     if model is not None:
         _keep_model(model, file)
-        hashes["model"] = digits
+        hashes |= model_hash(model)
     cost = {"wall_seconds": time.monotonic() - started, "cpu_seconds": time.process_time() - cpu}
     row = {
         **row_head(panel, environment, name, seed, kind, label),
@@ -196,12 +204,12 @@ def _keep_model(model: Path, file: Path) -> None:
         write_atomically(copy, lambda temporary: shutil.copyfile(model, temporary))
 
 
-def _refuse_another(file: Path, model: str | None, policy: str) -> None:
+def _refuse_another(file: Path, model: Path | None, policy: str) -> None:
     """Raise ValueError where a file is the row of another model, or of another scripted policy."""
     if not file.exists():
         return
-    row, known = _row_in(file)
-    if known != model or (model is None and row.get("policy") != policy):
+    row, hashes = _row_in(file)
+    if not is_model_of(hashes, model) or (model is None and row.get("policy") != policy):
         raise ValueError(
             f"{str(file)!r} is the row of another policy ({row.get('policy')}, "
             f"{row.get('kind')}). Choose another name (--name), give all checkpoints of one name "
@@ -209,24 +217,24 @@ def _refuse_another(file: Path, model: str | None, policy: str) -> None:
         )
 
 
-def _refuse_again(file: Path, model: str | None) -> None:
+def _refuse_again(file: Path, model: Path) -> None:
     """Raise ValueError where a model has a row beside a file, with another seed."""
     stem = file.stem.rpartition("-seed")[0]
-    for other in sorted(file.parent.glob(f"{stem}-seed*.json")) if model else ():
-        if other != file and _row_in(other)[1] == model:
+    for other in sorted(file.parent.glob(f"{stem}-seed*.json")):
+        if other != file and is_model_of(_row_in(other)[1], model):
             raise ValueError(
                 f"{str(other)!r} is the row of the same model, with another seed: one training "
                 "counts once. Give the checkpoint of another training, or remove that row."
             )
 
 
-def _row_in(file: Path) -> tuple[Mapping[str, Any], Any]:
-    """The content of a file, which may be no row, and the checksum of its model."""
+def _row_in(file: Path) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """The content of a file, which may be no row, and its hashes."""
     with explained(file):
         values = read_json(file, "a row of the leaderboard")
     row = values if isinstance(values, Mapping) else {}
     hashes = row.get("hashes")
-    return row, hashes.get("model") if isinstance(hashes, Mapping) else None
+    return row, hashes if isinstance(hashes, Mapping) else {}
 
 
 def training_actions(model: Any) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from dialgym.experiments.panel import Panel
-from dialgym.experiments.ranking import RankedPolicy, Ranking, SeedScores
+from dialgym.experiments.ranking import BOUNDS, RankedPolicy, Ranking, SeedScores
 from dialgym.experiments.result import DRAWN, GREEDY
 from dialgym.experiments.row import SCRIPTED
 from dialgym.experiments.row_files import PyDialRow, read_pydial_csv
@@ -22,39 +22,57 @@ Tests = dict[tuple[str, int], PyDialRow]
 """The last test of each run, by environment and seed."""
 
 
+def fidelity_of(panel: Panel) -> str:
+    """The fidelity that a panel of PyDial's benchmark is played with."""
+    return str(panel.environments[0].settings["fidelity"])
+
+
 def ranking_of_csv(panel: Panel, folder: Path) -> Ranking:
-    """Rank the methods of a folder's tables.
+    """Rank the methods of a folder's tables by their rows of the panel's fidelity.
 
     Raises:
-        ValueError: there are no such files, or they are not of this form.
+        ValueError: there are no such rows, or files are not of this form.
     """
-    files = sorted(folder.glob("*.csv"))
-    policies = [policy for file in files if (policy := _ranked_policy(panel, file))]
+    policies = [
+        policy
+        for file in sorted(folder.glob("*.csv"))
+        if (policy := _ranked_policy(panel, file, _rows_of(panel, file)))
+    ]
     if not policies:
         raise ValueError(
-            f"panel {panel.name!r}: expected files such as dqn.csv in {str(folder)!r}, got none. "
+            f"panel {panel.name!r}: expected files such as dqn.csv in {str(folder)!r} with rows "
+            f"of fidelity {fidelity_of(panel)}, got none. "
             f"Run `dialgym benchmark {panel.name} --results {folder}`."
         )
     return Ranking.sorted(panel, policies, panel.metric)
 
 
-def training_seconds(folder: Path) -> float:
-    """Sum up the CPU seconds of all trainings of a folder's tables, tests left out.
+def has_rows(panel: Panel, folder: Path) -> bool:
+    """Return True if a folder's tables have rows of the panel's fidelity."""
+    return any(_rows_of(panel, file) for file in folder.glob("*.csv"))
+
+
+def _rows_of(panel: Panel, file: Path) -> list[PyDialRow]:
+    """The rows of a file that are of the panel's fidelity."""
+    return [row for row in read_pydial_csv(file) if row.fidelity == fidelity_of(panel)]
+
+
+def training_seconds(panel: Panel, folder: Path) -> float:
+    """Sum up the CPU seconds of all trainings of a panel, tests left out, by a folder's tables.
 
     Raises:
         ValueError: a file is not of this form.
     """
     spent: dict[tuple[str, str, int, int], float] = {}
     for file in sorted(folder.glob("*.csv")):
-        for row in read_pydial_csv(file):
+        for row in _rows_of(panel, file):
             run = file.stem, row.domain, row.env, row.seed
             spent[run] = max(spent.get(run, 0.0), row.cpu_seconds)
     return sum(spent.values())
 
 
-def _ranked_policy(panel: Panel, file: Path) -> RankedPolicy | None:
-    """A method by the last tests of its runs; drawn where it learned so."""
-    rows = read_pydial_csv(file)
+def _ranked_policy(panel: Panel, file: Path, rows: Sequence[PyDialRow]) -> RankedPolicy | None:
+    """A method by the last tests of its runs, of one fidelity; drawn where it learned so."""
     tests: tuple[Tests, Tests] = {}, {}
     for row in rows:
         known = tests[row.drawn].get((_env_id(row), row.seed))
@@ -71,7 +89,8 @@ def _ranked_policy(panel: Panel, file: Path) -> RankedPolicy | None:
     success = {env_id: part.values for env_id, part in _scores(panel, main, "success").items()}
     origins = [*_origins(file, rows)]
     others = _scores(panel, rest, column)
-    return RankedPolicy(file.stem, actions, scores, others, success, origins=origins)
+    bounds = BOUNDS.get(column)
+    return RankedPolicy(file.stem, actions, scores, others, success, (), origins, bounds)
 
 
 def _scores(panel: Panel, tests: Tests, column: str) -> dict[str, SeedScores]:
@@ -96,7 +115,7 @@ def origins_of(file: Path) -> list[RowOrigin]:
     return [*_origins(file, read_pydial_csv(file))]
 
 
-def _origins(file: Path, rows: list[PyDialRow]) -> Iterator[RowOrigin]:
+def _origins(file: Path, rows: Sequence[PyDialRow]) -> Iterator[RowOrigin]:
     runs = None
     for row in rows:
         if row.fingerprint and runs is None:
@@ -104,7 +123,8 @@ def _origins(file: Path, rows: list[PyDialRow]) -> Iterator[RowOrigin]:
         source = runs[row.run]["source"] if row.fingerprint and runs else NAMED
         stand_in = None if source == NAMED else source
         env_id = _env_id(row) if row.domain in DOMAINS else row.domain  # others are unregistered
-        yield RowOrigin(file.stem, env_id, {}, stand_in, row.fingerprint)
+        settings = {"fidelity": row.fidelity}
+        yield RowOrigin(file.stem, env_id, settings, stand_in, row.fingerprint)
 
 
 def _env_id(row: PyDialRow) -> str:

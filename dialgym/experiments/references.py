@@ -9,6 +9,8 @@ from dialgym.experiments.evaluate import evaluate
 from dialgym.io.files import write_text
 from dialgym.registry import Row, entry_of
 from dialgym.rollouts import Report
+from dialgym.rollouts.episodes import every_secret
+from dialgym.rollouts.player import make_dialogue
 
 EPISODES = 20_000
 """Of a row that does not say how many."""
@@ -21,14 +23,18 @@ def reference_scores(
 ) -> dict[str, Any]:
     """The mean returns of the random policy and the expert, as a row's `scores`.
 
+    Where a task has a list of its secrets, each is played equally often. Chance that is left (a
+    noisy answer, a tie that is broken at random, the random policy) is averaged over the episodes.
     Where a built-in domain stands in for another, its `builtin_scores`: see `scores_name`.
-    Without `episodes` there are as many as before.
+    Without `episodes` there are as many as before, or a few more for all secrets.
     """
-    episodes = episodes or episodes_of(row)
-    expert = row.expert_name
+    env_id, expert = row.id(row.views[0]), row.expert_name
+    secrets = make_dialogue(env_id, {}).task.secrets()
+    options = every_secret(secrets or [{}], episodes or episodes_of(row))
+    episodes = len(options)
 
     def mean(policy: str) -> float:
-        result = evaluate(policy, row.id(row.views[0]), episodes, (seed,), report=report)
+        result = evaluate(policy, env_id, episodes, (seed,), report=report, options=options)
         return round(result.mean_return, 3)
 
     return {
@@ -36,6 +42,7 @@ def reference_scores(
         "expert": mean(expert),
         "expert_policy": expert,
         "episodes": episodes,
+        **({"secrets": "all"} if secrets else {}),
         "seed": seed,
     }
 

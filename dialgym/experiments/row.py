@@ -6,19 +6,24 @@ them and what they depend on. `row_files` reads them, `row_checks` says what is 
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile, is_zipfile
 
 import numpy as np
 
 from dialgym.experiments.panel import Panel, PanelEnvironment
 from dialgym.experiments.result import DRAWN, GREEDY, Episodes
 from dialgym.experiments.rules import Fingerprint, RowOrigin
+from dialgym.experiments.zoo import agent_of_row, model_file
 from dialgym.io.checksums import checksum
+from dialgym.io.files import check_regular
+from dialgym.io.saved_models import CHECKPOINT, find_checkpoint
 from dialgym.registry import entry_of
 
 FORM = "dialgym leaderboard row 1"
@@ -33,6 +38,11 @@ AS_NAMED = "as named"
 """The source of data for which nothing stood in."""
 NAME = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 """Names that a row may have: they are those of folders, and stand in tables."""
+WEIGHTS = "policy.safetensors"
+"""Weights in the file of a model."""
+CPU_SECONDS = ("cpu_seconds", "start_cpu_seconds", "data_cpu_seconds")
+"""Costs of a row: its own training and scoring, what it begins with, stored dialogues. In rows that
+lack the others, the first is all."""
 Values = Mapping[str, Any]
 
 
@@ -89,23 +99,44 @@ class ExperimentRow:
         stand_in = None if self.source == AS_NAMED else self.source
         return RowOrigin(self.name, self.id, settings, stand_in, rules)
 
+    @property
+    def cpu_seconds(self) -> float | None:
+        """CPU seconds of all that led to it: dialogues, what it begins with, training, scoring."""
+        cost = self.values["cost"]
+        if not isinstance(cost.get("cpu_seconds"), int | float):
+            return None
+        return float(sum(cost.get(name, 0.0) for name in CPU_SECONDS))
+
     # Its policy
+
+    @property
+    def model_digits(self) -> str | None:
+        """Hash of its model; None for a scripted policy."""
+        hashes = self.values["hashes"]
+        return hashes.get("weights") or hashes.get("model")
 
     @property
     def model_file(self) -> Path:
         """Path of its model, if it is here."""
-        return self.file.with_suffix("") / "model.zip"
+        return self.file.with_suffix("") / CHECKPOINT
 
     @property
     def is_replayable(self) -> bool:
         """True if its policy is here, so that `dialgym leaderboard check --replay` can play it."""
-        return self.is_scripted or self.model_file.is_file()
+        return self.is_scripted or self.model_file.is_file() or self._in_zoo is not None
+
+    @cached_property
+    def _in_zoo(self) -> Path | None:
+        """The file of its model in the zoo; None where that has none, or another one."""
+        agent = agent_of_row(self.values)
+        file = None if agent is None else model_file(agent)
+        return file if file is not None and is_model_of(self.values["hashes"], file) else None
 
     def find_policy(self, given: str | Path | None = None) -> str:
-        """The policy, to be opened: what a scripted row says, or the path of its model.
+        """The policy, to be opened: what a scripted row says, or the path or name of its model.
 
         Args:
-            given: where its model lies, if it has one; beside the file if None.
+            given: where its model lies, if it has one; beside the file or in the zoo if None.
 
         Raises:
             FileNotFoundError: it is not there.
@@ -113,14 +144,15 @@ class ExperimentRow:
         """
         if self.is_scripted:
             return str(self.values["policy"])
-        path = Path(given) if given else self.model_file
-        path = path / "model.zip" if path.is_dir() else path
-        if not path.is_file():
+        here = self.model_file if self.model_file.is_file() else self._in_zoo or self.model_file
+        place = Path(given) if given else here
+        path = find_checkpoint(place)
+        if path is None:
             raise FileNotFoundError(
-                f"{str(self.file)!r}: its model is not at {str(path)!r}. Say where it is "
-                "(--model FILE)."
+                f"{str(self.file)!r}: its model is not at {str(place)!r}, nor in the zoo. Say "
+                "where it is (--model FILE)."
             )
-        if checksum(path) != self.values["hashes"].get("model"):
+        if not is_model_of(self.values["hashes"], path):
             raise ValueError(
                 f"{str(path)!r} is not the model of {str(self.file)!r}: another checksum"
             )
@@ -160,18 +192,49 @@ class ExperimentRow:
             return None
         return np.asarray(part["replies"].get(name, [part["figures"][name]]), float)
 
-    def steps_to_target(self, target: float, smooth: int = 5) -> float | None:
-        """Timesteps of training until the learning curve reached a score; None if never.
 
-        The mean of `smooth` rows of the curve counts.
-        """
-        if self._references is None or len(self.values["curve"]) < smooth:
-            return None
-        random, expert = self._references
-        curve = np.array(self.values["curve"], float)
-        means = np.convolve(curve[:, 2], np.ones(smooth) / smooth, "valid")
-        reached = np.flatnonzero(100 * (means - random) / (expert - random) >= target)
-        return float(curve[reached[0] + smooth - 1, 0]) if len(reached) else None
+def total_cpu_seconds(rows: Iterable[ExperimentRow]) -> float | None:
+    """CPU seconds that rows have cost; dialogues that several have learned from count once.
+
+    None where no row says.
+    """
+    every = [row for row in rows if row.cpu_seconds is not None]
+    shared: dict[str, float] = {}
+    for row in every:
+        key = str([row.values["panel"], row.id, row.values["hashes"].get("data")])
+        shared[key] = max(shared.get(key, 0.0), row.values["cost"].get("data_cpu_seconds", 0.0))
+    own = [row.values["cost"].get(name, 0.0) for row in every for name in CPU_SECONDS[:2]]
+    return float(sum(own) + sum(shared.values())) if every else None
+
+
+# Its model
+
+
+def model_hash(path: Path) -> dict[str, str]:
+    """SHA-256 of a model by the name that rows have for it.
+
+    That of its ``weights``; a file holds the time, too, so that of the file (``model``) is another
+    after each training. A file without safetensors has only that one.
+    """
+    check_regular(path)
+    if is_zipfile(path):
+        with ZipFile(path) as archive:
+            if WEIGHTS in archive.namelist():
+                with archive.open(WEIGHTS) as file:
+                    return {"weights": hashlib.file_digest(file, "sha256").hexdigest()}  # type: ignore[arg-type]
+    return {"model": checksum(path)}
+
+
+def is_model_of(hashes: Values, path: Path | None) -> bool:
+    """Return True if a row's hashes are of the model in a file; for None, if they are of none.
+
+    Rows that were made before weights had a hash have that of the file.
+    """
+    if path is None:
+        return not {"weights", "model"} & hashes.keys()
+    if "weights" in hashes:
+        return model_hash(path).get("weights") == hashes["weights"]
+    return hashes.get("model") == checksum(path)
 
 
 # Writing

@@ -14,11 +14,18 @@ import numpy as np
 
 from dialgym.errors import unknown
 from dialgym.experiments.measures import CLOSE, measure_problems
-from dialgym.experiments.panel import Panel, PanelEnvironment, panel_named, protocol_of
+from dialgym.experiments.panel import (
+    DRAWN_SECRETS,
+    Panel,
+    PanelEnvironment,
+    panel_named,
+    protocol_of,
+)
 from dialgym.experiments.row import (
     ACTIONS,
     AS_NAMED,
     COLUMNS,
+    CPU_SECONDS,
     FORM,
     MODEL_ACTIONS,
     SCRIPTED,
@@ -44,7 +51,7 @@ ENTRIES: Mapping[str, type | tuple[type, ...]] = {
 }  # fmt: skip
 """Entries of a row, and their types."""
 SHA256 = re.compile("[0-9a-f]{64}")
-MOST = dict.fromkeys(("cpu_seconds", "wall_seconds", "seconds"), 1e9)
+MOST = dict.fromkeys((*CPU_SECONDS, "wall_seconds", "seconds"), 1e9)
 """Seconds that a row may have cost: some thirty years."""
 MOST_STEPS = 1e15
 FARTHEST = {1: 0.7, 4: 0.9}
@@ -97,13 +104,14 @@ def _content_problems(values: Values) -> Iterator[str]:
             yield f"{name}: expected the panel's, {wanted}, got {values.get(name)!r:.80}"
     yield from _of_model(values)
     yield from _of_actions(values)
+    count = _episode_count(panel, dialogue, values)
     bounds = _bounds_of(dialogue, str(values["hashes"].get("source", AS_NAMED)))
     for actions, part in values["episodes"].items():
-        wrong = [*_of_episodes(actions, part, values["statistics"].get(actions), panel, bounds)]
+        wrong = [*_of_episodes(actions, part, values["statistics"].get(actions), count, bounds)]
         wrong += _of_trials(actions, values["trials"].get(actions), environment, panel)
         yield from wrong or _of_success(actions, part, values["trials"].get(actions))
     if environment.measures:
-        yield from _of_measures(values, environment, panel)
+        yield from _of_measures(values, environment, count)
     yield from _of_training(values, bounds)
 
 
@@ -165,9 +173,10 @@ def _of_hashes(hashes: Values, panel: Panel, environment: PanelEnvironment) -> I
 
 
 def _of_model(values: Values) -> Iterator[str]:
-    digits = values["hashes"].get("model")
+    name = "weights" if "weights" in values["hashes"] else "model"
+    digits = values["hashes"].get(name)
     if values["kind"] != SCRIPTED and not SHA256.fullmatch(str(digits)):
-        yield f"hashes, model: expected the SHA-256 of the model, got {digits!r:.80}"
+        yield f"hashes, {name}: expected the SHA-256 of the model, got {digits!r:.80}"
 
 
 def _of_actions(values: Values) -> Iterator[str]:
@@ -184,10 +193,25 @@ def _of_actions(values: Values) -> Iterator[str]:
         yield f"episodes: expected those of its way, {values['way']}, got {[*values['episodes']]}"
 
 
+def _episode_count(panel: Panel, dialogue: Dialogue | None, values: Values) -> int:
+    """Episodes that a row should have.
+
+    Where all secrets are played and the environment that has their list is not here, as many as the
+    row has.
+    """
+    evaluation = panel.evaluation
+    if dialogue is not None:
+        return len(evaluation.options(dialogue.task))
+    part = values["episodes"].get(values["way"])
+    columns = [*part.values()] if isinstance(part, Mapping) else []
+    if evaluation.secrets == DRAWN_SECRETS or not columns or not isinstance(columns[0], list):
+        return evaluation.episodes
+    return max(evaluation.episodes, len(columns[0]))
+
+
 def _of_episodes(
-    actions: str, part: Any, statistics: Any, panel: Panel, bounds: Bounds
+    actions: str, part: Any, statistics: Any, count: int, bounds: Bounds
 ) -> Iterator[str]:
-    count = panel.evaluation.episodes
     for key in COLUMNS:
         column = part.get(key) if isinstance(part, Mapping) else None
         if not isinstance(column, list) or len(column) != count or not all_finite(column):
@@ -268,15 +292,14 @@ def _of_success(actions: str, part: Values, trials: Any) -> Iterator[str]:
             )
 
 
-def _of_measures(values: Values, environment: PanelEnvironment, panel: Panel) -> Iterator[str]:
+def _of_measures(values: Values, environment: PanelEnvironment, count: int) -> Iterator[str]:
     measures = values.get("measures")
     if not isinstance(measures, Mapping):
         names = ", ".join(environment.measures)
         yield f"measures: expected {names} for each way, got {measures!r:.40}"
         return
     for actions in values["episodes"]:
-        part, episodes = measures.get(actions), panel.evaluation.episodes
-        yield from measure_problems(environment.measures, actions, part, episodes)
+        yield from measure_problems(environment.measures, actions, measures.get(actions), count)
 
 
 def _of_training(values: Values, bounds: Bounds) -> Iterator[str]:

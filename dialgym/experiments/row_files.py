@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, get_type_hints
 
+from dialgym.errors import one_of
 from dialgym.experiments.panel import Panel
 from dialgym.experiments.row import ExperimentRow, row_file
 from dialgym.experiments.row_checks import row_problems
@@ -84,8 +85,8 @@ def repeated_models(rows: Iterable[ExperimentRow]) -> Mapping[Path, str]:
     for row in rows:
         if row.is_scripted:
             continue
-        model = row.values["hashes"]["model"]
-        known = first.setdefault((row.values["panel"], row.name, row.id, model), row)
+        key = row.values["panel"], row.name, row.id, str(row.model_digits)
+        known = first.setdefault(key, row)
         if known.seed != row.seed:
             repeated[row.file] = (
                 f"hashes, model: expected another model than that of {str(known.file)!r}, got the "
@@ -97,11 +98,15 @@ def repeated_models(rows: Iterable[ExperimentRow]) -> Mapping[Path, str]:
 # PyDial's benchmark
 
 
+PYDIAL, CORRECT = FIDELITIES = "pydial", "correct"
+"""With the faults of the original, so that figures compare with its own; and with them mended."""
+
+
 class PyDialRow(NamedTuple):
     """A test of a method in a task of PyDial's benchmark.
 
     Attributes:
-        domain, env: the task.
+        domain, env, fidelity: the task, played like the original or with its faults mended.
         seed: of the training.
         dialogues: of training before the test; 0 of a scripted policy.
         drawn: 1 where the test drew acts, 0 where it took the best.
@@ -116,6 +121,7 @@ class PyDialRow(NamedTuple):
 
     domain: str
     env: int
+    fidelity: str
     seed: int
     dialogues: int
     drawn: int
@@ -144,14 +150,14 @@ def read_pydial_csv(file: Path) -> list[PyDialRow]:
         ValueError: it is not of this form.
     """
     kinds = get_type_hints(PyDialRow)
+    columns = ", ".join(PyDialRow._fields[:-1])
     with file.open(encoding="utf-8", newline="") as lines:
         rows = []
         for row in csv.DictReader(lines):
             try:
-                rows.append(
-                    PyDialRow(**{name: kinds[name](row[name]) for name in kinds if name in row})
-                )
+                found = PyDialRow(**{n: kinds[n](row[n]) for n in kinds if n in row})
+                one_of("fidelity", found.fidelity, FIDELITIES)
             except (ValueError, TypeError) as error:
-                columns = ", ".join(PyDialRow._fields[:-1])
                 raise ValueError(f"{str(file)!r}: expected columns {columns}, got {row}") from error
+            rows.append(found)
     return rows

@@ -1,4 +1,4 @@
-"""Seeds of episodes, of scripted policies, and of policies that sample.
+"""Options and seeds of episodes, seeds of scripted policies and of policies that sample.
 
 Episode e of seed s is the dialogue that ``env.reset(seed=episode_seed(s, e))`` begins: every
 policy meets the same hidden states, and nothing depends on how many dialogues run at once.
@@ -6,7 +6,7 @@ policy meets the same hidden states, and nothing depends on how many dialogues r
 
 import random
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from typing import Any
@@ -17,6 +17,11 @@ Job = tuple[int, int]
 """Seed, and number of the episode."""
 Report = Callable[[int], object]
 """Called with the number of episodes that have just ended."""
+
+
+def every_secret(secrets: Sequence[Mapping[str, Any]], episodes: int) -> list[Mapping[str, Any]]:
+    """Options of `episodes` dialogues or more, in which each of the secrets comes equally often."""
+    return [*secrets] * -(-episodes // len(secrets))
 
 
 def episode_seed(seed: int, episode: int) -> int:

@@ -1,6 +1,6 @@
 """Playing one dialogue at a time: games of scripted policies, their branches, scripts, logs."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -160,23 +160,26 @@ class OpenDialogue:
 
 
 def play_games(
-    games_of: Callable[[Job], Sequence[OpenDialogue]],
+    games_of: Callable[[Job, Mapping[str, Any]], Iterable[OpenDialogue]],
     jobs: Sequence[Job],
+    options: Sequence[Mapping[str, Any]],
     record: bool,
     report: Report,
 ) -> Iterator[EpisodeBatch]:
     """Play episodes one after the other; each is one game, or several.
 
     Args:
-        games_of: plays those of an episode, which then are over.
+        games_of: plays those of an episode with its options; they then are over.
         jobs: the episodes.
+        options: of the reset of each.
         record: whether what was said and chosen is kept.
         report: called as they end.
     """
     for start in range(0, len(jobs), TOGETHER):
         table = _Table(record)
-        for job in jobs[start : start + TOGETHER]:
-            for game in games_of(job):
+        now = slice(start, start + TOGETHER)
+        for job, own in zip(jobs[now], options[now], strict=True):
+            for game in games_of(job, own):
                 table.add(game)
             report(1)
         yield table.played()

@@ -9,6 +9,7 @@ import numpy as np
 
 from dialgym.errors import with_settings
 from dialgym.io.objects import load, resolve
+from dialgym.io.saved_models import find_checkpoint
 from dialgym.kinds import numeric_kinds
 from dialgym.registry import Environment, RegistryEntry, check_id, entry_of
 from dialgym.rollouts.episode_batch import EpisodeBatch
@@ -23,7 +24,6 @@ from dialgym.rollouts.games import (
 )
 from dialgym.rollouts.policies import (
     Policy,
-    find_checkpoint,
     named_policies,
     no_settings,
     open_policy,
@@ -35,6 +35,7 @@ from dialgym.simulators import BatchSpeaker, Speaker, is_oracle
 from dialgym.tasks import ActPolicy
 from dialgym.tasks.generators import Logs, Relay, Scripts, Tree
 from dialgym.trust import check_names
+from dialgym.views.arguments import Options
 from dialgym.views.dialogue import Dialogue
 from dialgym.views.making import make_vec, split_kwargs
 from dialgym.views.options import REWARD_OPTIONS
@@ -173,30 +174,40 @@ class Player:
     def play(
         self,
         jobs: Sequence[Job],
-        options: Mapping[str, Any] | None = None,
+        options: Options | None = None,
         report: Report = lambda ended: None,
     ) -> Iterator[EpisodeBatch]:
         """Play episodes, a pair of seed and number each, in their order.
 
         Args:
             jobs: the episodes.
-            options: of every reset; they fix hidden parts of the dialogue.
+            options: of every reset, or of that of each episode; they fix hidden parts of it.
             report: called with the number of episodes that have just ended.
+
+        Raises:
+            ValueError: the options are of another number of episodes.
         """
-        policy, dialogue, fixed = self.policy, self.dialogue, dict(options or {})
+        policy, dialogue, fixed = self.policy, self.dialogue, _by_job(options, len(jobs))
         if self._predicts:
             best = self.deterministic
             return play_env(policy, self.env, jobs, fixed, self.record, report, best)
         if isinstance(policy, Tree):
-            return self._games(lambda job: tree_games(policy, dialogue, job, fixed), jobs, report)
+            return self._games(
+                lambda job, own: tree_games(policy, dialogue, job, own), jobs, fixed, report
+            )
         if isinstance(policy, Scripts):
             self._check_options(fixed)
-            return self._games(lambda job: script_games(policy, dialogue, job), jobs, report)
+            return self._games(
+                lambda job, own: script_games(policy, dialogue, job), jobs, fixed, report
+            )
         acts = self.task.acts[self.learner] if self.chooses_acts else None
         if isinstance(policy, Logs):
             self._check_options(fixed)
             return self._games(
-                lambda job: log_games(policy, dialogue, job, acts, self.record), jobs, report
+                lambda job, own: log_games(policy, dialogue, job, acts, self.record),
+                jobs,
+                fixed,
+                report,
             )
         if isinstance(policy, Relay):
             return self._games(
@@ -209,8 +220,9 @@ class Player:
             batch = self.task.batch(min(SIZE, len(jobs)), self.learner, dialogue.other)
         if batch is None:
             return self._games(
-                lambda job: speaker_games(policy, dialogue, job, fixed, acts, self.record),
+                lambda job, own: speaker_games(policy, dialogue, job, own, acts, self.record),
                 jobs,
+                fixed,
                 report,
             )
         return play_batch(
@@ -235,8 +247,14 @@ class Player:
         if "env" in self.__dict__:
             self.env.close()
 
-    def _games(self, games_of: Any, jobs: Sequence[Job], report: Report) -> Iterator[EpisodeBatch]:
-        return play_games(games_of, jobs, self.record, report)
+    def _games(
+        self,
+        games_of: Any,
+        jobs: Sequence[Job],
+        options: Sequence[Mapping[str, Any]],
+        report: Report,
+    ) -> Iterator[EpisodeBatch]:
+        return play_games(games_of, jobs, options, self.record, report)
 
     def _open(self, policy: Source, settings: dict[str, Any], trust: bool) -> Any:
         """The policy as an object."""
@@ -267,12 +285,23 @@ class Player:
             "Give one with reply(task, state, rng), or use an act view."
         )
 
-    def _check_options(self, options: Mapping[str, Any]) -> None:
-        if options:
+    def _check_options(self, options: Sequence[Mapping[str, Any]]) -> None:
+        if given := [*filter(None, options)]:
             raise ValueError(
                 f"options: the dialogues of {self.name!r} bring their own; got "
-                f"{options!r}. Leave them out."
+                f"{given[0]!r}. Leave them out."
             )
+
+
+def _by_job(options: Options | None, count: int) -> list[Mapping[str, Any]]:
+    """Options of the reset of each of `count` episodes."""
+    if options is None or isinstance(options, Mapping):
+        return [dict(options or {})] * count
+    if len(options) != count:
+        raise ValueError(
+            f"options: expected a mapping, or one for each of {count} episodes; got {len(options)}."
+        )
+    return [dict(own) for own in options]
 
 
 class _Chooser:

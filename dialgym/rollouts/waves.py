@@ -17,6 +17,7 @@ from dialgym.rollouts.policies import Predictor, check_fit, observation_adapter,
 from dialgym.simulators import BatchSpeaker, all_shown_to, ask_all
 from dialgym.tasks import BatchOutcome, DialogueBatch, Task
 from dialgym.tasks.return_checker import watch_returns
+from dialgym.views.arguments import rows_by_options
 from dialgym.views.dialogue import LoopedBatch
 from dialgym.views.info import group_of
 from dialgym.views.spaces import maskable
@@ -31,7 +32,7 @@ def play_batch(
     learner: str,
     batch: DialogueBatch,
     jobs: Sequence[Job],
-    options: Mapping[str, Any],
+    options: Sequence[Mapping[str, Any]],
     record: bool,
     report: Report,
 ) -> Iterator[EpisodeBatch]:
@@ -42,12 +43,13 @@ def play_batch(
         task, learner: the rules, and the party.
         batch: `SIZE` dialogues of the task, in its vectorised form.
         jobs: the episodes.
-        options: of every reset.
+        options: of the reset of each.
         record: whether what was said is kept.
         report: called as they end.
     """
     for start in range(0, len(jobs), SIZE):
-        wave = _ScriptedWave(task, batch, jobs[start : start + SIZE], options, learner, record)
+        now = slice(start, start + SIZE)
+        wave = _ScriptedWave(task, batch, jobs[now], options[now], learner, record)
         wave.play(policy)
         report(len(wave.jobs))
         yield wave.played()
@@ -61,7 +63,7 @@ class _ScriptedWave:
         task: Task,
         batch: DialogueBatch,
         jobs: Sequence[Job],
-        options: Mapping[str, Any],
+        options: Sequence[Mapping[str, Any]],
         learner: str,
         record: bool,
     ) -> None:
@@ -77,9 +79,7 @@ class _ScriptedWave:
 
     def play(self, policy: BatchSpeaker) -> None:
         own = [policy_rng(*job) for job in self.jobs]
-        rows = np.arange(len(self.jobs))
-        drawn = self.batch.draw(rows, self.rngs, self.options)
-        rows = self._append(rows, self.batch.begin(rows, drawn, self.rngs))
+        rows = self._begin()
         while len(rows):
             chosen = rows.tolist()
             states = all_shown_to(policy, self.task, self.batch.states(rows), self.learner)
@@ -88,6 +88,14 @@ class _ScriptedWave:
             outcome = self.batch.say(rows, texts, self.rngs)
             self._note(rows, np.full(len(rows), self.me), texts, outcome.reward, True)
             rows = self._append(rows, outcome)
+
+    def _begin(self) -> np.ndarray:
+        """Begin all dialogues; the rows that go on."""
+        going = []
+        for alike, options in rows_by_options(np.arange(len(self.jobs)), self.options):
+            drawn = self.batch.draw(alike, self.rngs, options)
+            going.append(self._append(alike, self.batch.begin(alike, drawn, self.rngs)))
+        return np.sort(np.concatenate(going))
 
     def _append(self, rows: np.ndarray, outcome: BatchOutcome) -> np.ndarray:
         """Note what was heard and which dialogues are over; the rows that go on."""
@@ -150,7 +158,7 @@ def play_env(
     policy: Predictor,
     env: Any,
     jobs: Sequence[Job],
-    options: Mapping[str, Any],
+    options: Sequence[Mapping[str, Any]],
     record: bool,
     report: Report,
     deterministic: bool,
@@ -164,7 +172,7 @@ def play_env(
         policy: see `Predictor`; action masks are handed over if its `predict` takes them.
         env: a batched token or act view with autoreset disabled.
         jobs: the episodes; those of one wave are played together.
-        options: of every reset.
+        options: of the reset of each.
         record: whether what was said and chosen is kept.
         report: called with the number of dialogues that have just ended.
         deterministic: the likeliest action, else a sampled one.
@@ -177,9 +185,10 @@ def play_env(
     remedy = "It has learned nothing that can be scored; load a checkpoint from before."
     check_finite(policy, f"policy {type(policy).__name__}", remedy)
     for start in range(0, len(jobs), env.num_envs):
-        jobs_now = jobs[start : start + env.num_envs]
+        now = slice(start, start + env.num_envs)
+        jobs_now = jobs[now]
         with seeded(policy, episode_seed(*jobs_now[0]) % 2**31):
-            wave = _EnvWave(env, jobs_now, options, record)
+            wave = _EnvWave(env, jobs_now, options[now], record)
             wave.play(policy, deterministic, report)
         yield wave.played()
 
@@ -191,14 +200,15 @@ class _EnvWave:
     """
 
     def __init__(
-        self, env: Any, jobs: Sequence[Job], options: Mapping[str, Any], record: bool
+        self, env: Any, jobs: Sequence[Job], options: Sequence[Mapping[str, Any]], record: bool
     ) -> None:
         self.env, self.own, self.jobs, self.record = env, env.unwrapped, jobs, record
         self.acts = record and hasattr(self.own, "act_names")
         k, n = len(jobs), env.num_envs
         self.seeds = [episode_seed(*job) for job in jobs]
         seeds = self.seeds + self.seeds[-1:] * (n - k)
-        self.observation, _ = env.reset(seed=seeds, options=dict(options))
+        begin = [*options, *options[-1:] * (n - k)]
+        self.observation, _ = env.reset(seed=seeds, options=begin)
         self.alive = np.arange(n) < k
         self.own.deactivate(~self.alive)
         self.returns, self.lengths = np.zeros(n), np.zeros(n, np.int64)

@@ -236,6 +236,14 @@ class Task(ABC):
             ValueError: an option is unknown or its value impossible.
         """
 
+    def secrets(self) -> Sequence[Mapping[str, Any]]:
+        """Options of `reset` that fix what is hidden: one for each thing it may be, all as likely.
+
+        Empty where they are not finitely many, or a dialogue never settles on one. A panel with
+        ``secrets: all`` plays each equally often.
+        """
+        return ()
+
     @abstractmethod
     def speaker(self, state: Any) -> str:
         """The party whose turn it is."""

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 import dialgym
+from benchmarks.environments import families
 from benchmarks.environments.timing import Figure, cost, machine, rate
 from benchmarks.environments.workloads import batched_tokens, games, single_turns
+from dialgym.registry import entries
 
 
 def test_figures_compare():
@@ -44,3 +46,18 @@ def test_speed_prints_and_writes_its_figures(tmp_path, capsys):
     written = json.loads((tmp_path / "speed.json").read_text())
     assert {"machine", "figures"} <= written.keys()
     assert all(figure["value"] > 0 for figure in written["figures"])
+
+
+@pytest.mark.parametrize("name", ["Wordle-20-v0", "DailyDialog-v0"])
+def test_steps_of_a_family_are_counted_in_dialogues_that_go_on(name, monkeypatch):
+    monkeypatch.setattr(families, "STEPS", 40)
+    monkeypatch.setattr(families, "ROWS", 2)
+    monkeypatch.setattr(families, "BATCHED_STEPS", 30)
+    alone, together = families.single_steps(name), families.batched_steps(name)
+    assert [alone(), alone()] == [40, 40]
+    assert [together(), together()] == [60, 60]
+
+
+def test_every_family_of_tasks_is_measured():
+    found = {row.task.split(":")[0].split(".")[2] for row in (e.row for e in entries().values())}
+    assert found == set(families.FAMILIES)

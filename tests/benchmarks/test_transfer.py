@@ -137,8 +137,8 @@ def test_a_result_of_another_model_is_refused(done, out):
     found = performed("users", done, out)
     job = next(job for job in found if job.row.name == "ppo")
     values = json.loads(job.result.read_text("utf-8"))
-    assert values["model"] == job.row.values["hashes"]["model"]
-    job.row.values["hashes"]["model"] = "another"
+    assert values["model"] == job.row.values["hashes"]["weights"]
+    job.row.values["hashes"]["weights"] = "another"
     with pytest.raises(ValueError, match="has been run with other settings"):
         run_jobs([job], 0)
 

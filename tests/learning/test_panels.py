@@ -18,6 +18,7 @@ from agents.experiments.panel_jobs import jobs_of
 from agents.experiments.pydial_panel import Task, learners_of, pydial_panel
 from agents.experiments.run import run_jobs
 from dialgym.experiments.panel import panel_named, panels
+from dialgym.experiments.pydial_ranking import fidelity_of
 from dialgym.experiments.row_files import read_row
 
 SHARE = 0.1
@@ -44,6 +45,7 @@ class Rerun(NamedTuple):
 RERUNS = {
     "wordle": Rerun("bc-ppo", "Wordle-20-v0", random=-5.0, bar=-2.0, share=0.5),
     "slot-filling-acts": Rerun("dqn", "CR-Env1", random=-6.1, bar=9.0),
+    "slot-filling-acts-correct": Rerun("dqn", "CR-Env1", random=-6.1, bar=9.0),
     # -0.5 for one that does not learn
     "slot-filling-words": Rerun("ppo", "CamRestaurants-Env1-v0", random=-4.5, bar=3.0),
     # -48 for one that does not learn
@@ -61,7 +63,7 @@ def reached(name, rerun, folder, seed=0):
     """The mean return of the row, played as it was trained."""
     panel = panel_named(name)
     if panel.imported_from:
-        return of_the_grid(rerun, folder, seed)
+        return of_the_grid(panel, rerun, folder, seed)
     panel = panel.scaled(rerun.share)
     jobs = jobs_of(panel, [rerun.learner], [panel.environment(rerun.env)], [seed], folder)
     _, failures = run_jobs(jobs, 0)
@@ -69,11 +71,12 @@ def reached(name, rerun, folder, seed=0):
     return float(np.mean(read_row(jobs[0].result).column("return")))
 
 
-def of_the_grid(rerun, folder, seed):
+def of_the_grid(chosen, rerun, folder, seed):
     """The mean return after a tenth of the dialogues of PyDial's benchmark."""
     domain, env = rerun.env.split("-Env")
-    stages = (round(SHARE * panel_named("slot-filling-acts").stages[-1]),)
-    panel = pydial_panel(learners_of([rerun.learner]), [Task(domain, int(env))], stages)
+    stages = (round(SHARE * chosen.stages[-1]),)
+    task = Task(domain, int(env), fidelity=fidelity_of(chosen))
+    panel = pydial_panel(learners_of([rerun.learner]), [task], stages)
     found, failures = run_jobs(
         jobs_of(panel, [rerun.learner], panel.environments, [seed], folder), 0
     )

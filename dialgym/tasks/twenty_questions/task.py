@@ -193,6 +193,10 @@ class TwentyQuestions(Task):
             raise unknown("item", name, self.row, f"the table of {self.name}")
         return found
 
+    def secrets(self) -> Sequence[Mapping[str, Any]]:
+        """The things, cities or whatever the table is of."""
+        return [{"item": names[0]} for names in self.table.names]
+
     def opening(self, item: int) -> list[Utterance]:
         """Private utterances of the answerer at the beginning."""
         return [Utterance(USER, self.knowledge(item), private=True)]

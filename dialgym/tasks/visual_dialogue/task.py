@@ -187,6 +187,10 @@ class VisualDialogue(Task):
         self.rank([state])
         return state
 
+    def secrets(self) -> Sequence[Mapping[str, Any]]:
+        """The images of the pool."""
+        return [{"image": image} for image in range(len(self.pool))]
+
     def begin(
         self, rng: np.random.Generator, options: Mapping[str, Any] | None = None
     ) -> VisualState:

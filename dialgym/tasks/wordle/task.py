@@ -161,6 +161,11 @@ class Wordle(Task):
             )
         return self.answer_index[word]
 
+    def secrets(self) -> Sequence[Mapping[str, Any]]:
+        """The answers; none with a host that changes the secret on the way."""
+        settles = self.host == "honest" and self.secret_mode == "fixed"
+        return [{"word": word} for word in self.answers] if settles else []
+
     def speaker(self, state: WordleState) -> str:
         return SYSTEM if state.settled else USER
 

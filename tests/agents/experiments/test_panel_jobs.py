@@ -17,6 +17,7 @@ from agents.experiments.panel_jobs import jobs_asked_for, jobs_of
 from agents.experiments.run import run_jobs
 from agents.training.callbacks import LearningCurve
 from dialgym.experiments.panel import Panel
+from dialgym.experiments.row import CPU_SECONDS
 from dialgym.experiments.row_files import read_row, read_rows
 from tests.support.commands import fail, run, succeed
 from tests.support.tiny_panel import BC, TINY, VALUES
@@ -28,12 +29,10 @@ pytestmark = pytest.mark.usefixtures("tiny")
 
 
 def same(row):
-    """Without what depends on the machine."""
+    """Without what depends on the machine; weights do not."""
     curve = [[steps, mean] for steps, _, mean in row["curve"]]
     timed = ("seconds", "cost", "versions", "hardware", "command", "curve")
-    kept = {k: v for k, v in row.items() if k not in timed}
-    kept["hashes"] = {k: v for k, v in kept["hashes"].items() if k != "model"}
-    return kept, curve
+    return {k: v for k, v in row.items() if k not in timed}, curve
 
 
 def test_a_row_says_all_that_it_is_of(done):
@@ -49,9 +48,9 @@ def test_a_row_says_all_that_it_is_of(done):
     assert row["cost"]["trained"] >= 1000
     assert row["cost"]["cpu_seconds"] > 0
     assert row["curve"]
-    assert {"rules", "protocol", "model", "source"} <= set(row["hashes"])
+    assert {"rules", "protocol", "weights", "source"} <= set(row["hashes"])
     assert [len(goal) for goal in row["trials"]["drawn"]] == [4, 4]
-    assert row["hardware"]["cores"]
+    assert {"processor", "cpu_capability", "cores", "system"} <= set(row["hardware"])
 
 
 def test_stored_dialogues_are_collected_once_and_their_hash_is_kept(done):
@@ -77,6 +76,10 @@ def test_what_begins_with_another_learners_model_says_so(done):
     row = read_row(done / "tiny" / "bc-ppo" / ROW).values
     assert row["settings"]["start"]["n_timesteps"] == 20
     assert row["cost"]["trained"] >= 1020
+    parts = [row["cost"][name] for name in CPU_SECONDS]
+    assert min(parts) >= 0.0
+    assert read_row(done / "tiny" / "bc-ppo" / ROW).cpu_seconds == sum(parts)
+    assert "start_cpu_seconds" not in read_row(done / "tiny" / "bc" / ROW).values["cost"]
     assert (done / "tiny" / "bc-ppo" / ROW[:-5] / "start" / "model.zip").is_file()
 
 
@@ -222,7 +225,10 @@ def test_all_panels_are_shown_with_what_they_have_cost(done, tmp_path, monkeypat
     monkeypatch.chdir(tmp_path)
     text = succeed("leaderboard", "show", "--all", "--results", str(done), "--markdown", "t.md")
     rows = read_rows([done], TINY)
-    hours = sum(row.values["cost"]["cpu_seconds"] for row in rows) / 3600
+    spent = [row.values["cost"].get(name, 0.0) for row in rows for name in CPU_SECONDS[:2]]
+    data = {row.values["cost"].get("data_cpu_seconds", 0.0) for row in rows}
+    assert len(data) == 2  # of one collection, and none
+    hours = (sum(spent) + sum(data)) / 3600
     assert f"| tiny | 10 of 10 | 0 | 2 of 2 | {hours:.2f} |" in text
     assert f"| all | 10 | 0 |  | {hours:.2f} |" in text
     assert "## What is there" in (tmp_path / "t.md").read_text("utf-8")

@@ -159,7 +159,7 @@ def test_cells_are_counted_as_they_are_run(monkeypatch, tmp_path):
 
 def test_where_nothing_can_be_written_nothing_is_played(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("in the way")
-    monkeypatch.setattr("dialgym.experiments.protocol.protocol_figures", None)
+    monkeypatch.setattr("dialgym.experiments.protocol._Scoring.figures", None)
     out = ["--out", str(tmp_path / "file")]
     add = ["leaderboard", "add", "tiny", "random"]
     for command in (add, ["benchmark", "tiny", "--algorithms", "random"]):

@@ -69,7 +69,9 @@ def test_a_cell_is_tested_after_each_number_of_dialogues(tmp_path):
     tests = [(stage["dialogues"], stage["drawn"]) for stage in result["stages"]]
     assert tests == [(10, 1), (20, 0), (20, 1)], "PPO draws acts; at last it is tested both ways"
     assert result["stages"][0]["timesteps"] < result["stages"][1]["timesteps"]
-    assert {stage["rules"] for stage in result["stages"]} == {str(rules_of(CR1[0].environment.id))}
+    rules = rules_of(CR1[0].environment.id, {"fidelity": "pydial"})
+    assert {stage["rules"] for stage in result["stages"]} == {str(rules)}
+    assert result["fidelity"] == "pydial"
     assert result["source"] == "built-in"
     assert {p.name for p in folder.iterdir()} >= {"model.zip", RESULT}
     assert not (folder / "checkpoints").exists()
@@ -90,8 +92,9 @@ def test_any_domain_that_loads_is_played_and_stands_in_the_tables(tmp_path, give
     pytest.importorskip("matplotlib")
     write_report(tmp_path / "results")
     text = (tmp_path / "results" / "tables.md").read_text("utf-8")
-    assert f"{name}-Env1" in text.split("## Beside the paper")[0]
-    assert f"{name}-Env1" not in text.split("## Beside the paper")[1].split("## Speed")[0]
+    first, _, second = text.partition("### Beside the original")
+    assert f"{name}-Env1" in first
+    assert f"{name}-Env1" not in second.split("### Speed")[0]
 
 
 def test_a_scripted_policy_is_tested_once_and_stands_at_every_stage(tmp_path):
@@ -226,7 +229,7 @@ def test_results_of_several_grids_are_kept_together(tmp_path):
     }
 
     def result(method, seed, success, command):
-        place = {"method": method, "domain": "CR", "env": 1, "seed": seed}
+        place = {"method": method, "domain": "CR", "env": 1, "fidelity": "pydial", "seed": seed}
         return {**run, **place, "command": command, "stages": [{**stage, "success": success}]}
 
     Results.of([result("a", 0, 0.1, "old"), result("a", 1, 0.2, "old")]).merged_into(tmp_path)

@@ -4,9 +4,11 @@ import pytest
 
 pytest.importorskip("stable_baselines3")
 from agents.experiments.panel_jobs import jobs_of
-from agents.experiments.pydial_panel import Task, learners_of, pydial_panel, tasks_of
+from agents.experiments.pydial_panel import PANELS, Task, learners_of, pydial_panel, tasks_of
 from agents.training.config import TrainConfig
 from dialgym.cli.common import duration, parse_seeds
+from dialgym.experiments.panel import panel_named
+from dialgym.experiments.pydial_ranking import fidelity_of
 from tests.support.commands import fail
 
 
@@ -19,6 +21,24 @@ def test_every_seed_covers_all_tasks_before_the_next(tmp_path):
     assert [str(task) for task in tasks] == ["CR-Env1", "CR-Env3", "LAP-Env1", "LAP-Env3"]
     assert tasks[3].environment.id == "dialgym/Laptops11-Env3-act-v0"
     assert [Task.of(place) for place in panel.environments] == tasks
+
+
+def test_the_fidelities_are_two_panels_with_folders_of_their_own(tmp_path):
+    learners = learners_of(["dqn"])
+    folders = []
+    for fidelity, name in PANELS.items():
+        panel = pydial_panel(learners, tasks_of(["CR"], [1], fidelity))
+        assert (panel.name, fidelity_of(panel)) == (name, fidelity)
+        assert fidelity_of(panel_named(name)) == fidelity
+        (job,) = jobs_of(panel, ["dqn"], panel.environments, [0], tmp_path)
+        assert (job.task.fidelity, job.description()["fidelity"]) == (fidelity, fidelity)
+        folders.append(job.folder.relative_to(tmp_path.resolve()).as_posix())
+    assert folders == ["dqn/pydial/CR-Env1/seed0", "dqn/correct/CR-Env1/seed0"]
+    assert Task("CR", 1, fidelity="correct") != Task("CR", 1)
+    with pytest.raises(ValueError, match="expected those of one fidelity"):
+        pydial_panel(learners, [Task("CR", 1), Task("CR", 1, fidelity="correct")])
+    with pytest.raises(ValueError, match="fidelity must be one of 'pydial', 'correct'"):
+        tasks_of(["CR"], [1], "exact")
 
 
 def test_variants_are_methods_with_hyperparameters_of_their_own(tmp_path):

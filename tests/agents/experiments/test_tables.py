@@ -6,11 +6,19 @@ import pytest
 pytest.importorskip("stable_baselines3")
 from agents.experiments import published
 from agents.experiments.calibration import BINS, LEVELS, calibration
+from agents.experiments.pydial_comparisons import (
+    beside_handcrafted,
+    beside_logs,
+    beside_original,
+    comparisons,
+    verdicts,
+)
 from agents.experiments.pydial_panel import Task, tasks_of
 from agents.experiments.pydial_plots import plot_calibration
 from agents.experiments.pydial_report import older_in, write_report
 from agents.experiments.pydial_results import Results
-from agents.experiments.pydial_tables import beside_logs, beside_paper, findings, groups, markdown
+from agents.experiments.pydial_tables import groups, markdown
+from dialgym.experiments.row_files import CORRECT, PYDIAL
 from dialgym.experiments.rules import rules_of
 from dialgym.registry import entry_of
 
@@ -30,23 +38,71 @@ def results(success, tasks, seeds=3):
                     for n, part in ((2000, 0.5), (4000, 1.0))
                 ]  # fmt: skip
                 place = {"method": name, "algorithm": name, "domain": task.domain, "env": task.env}
-                found.append({**RUN, **place, "seed": seed, "stages": stages})
+                place |= {"fidelity": task.fidelity, "seed": seed}
+                found.append({**RUN, **place, "stages": stages})
     return Results.of(found)
 
 
 ALL = tasks_of(["CR", "SFR", "LAP"], range(1, 7))
 
 
-def test_what_is_found_beside_the_paper():
-    table = results({"dqn": 0.80, "enac": 0.70}, ALL)
-    said = list(findings(table))
-    above = sum(max(s.success for s in published.paper_scores(str(t)).values()) < 80 for t in ALL)
-    higher = sum(published.handcrafted(str(t)).success < 80 for t in ALL)
-    assert said[0].endswith(f"learned ones of the paper in {above} of 18 tasks.")
-    assert said[1].endswith(f"handcrafted policy in {higher} of 18 tasks.")
-    assert "dqn is below its namesake by 13.9 in CR-Env1, " in said[2]
-    assert "from memory" in markdown(table)
-    assert "80.0 (dqn)" in beside_paper(table)
+def with_spread(share, tasks, seeds=5, step=0.002):
+    """Of each method a success in each task, which rises by a step from seed to seed."""
+    found = results(share, tasks, seeds)
+    for figures in found.methods.values():
+        figures.rows = [row._replace(success=row.success + row.seed * step) for row in figures.rows]
+    return found
+
+
+def test_each_learner_is_compared_with_the_handcrafted_policy_and_ties_are_ties():
+    shares = {"handcrafted": 0.80, "acer": 0.801, "dqn": 0.9, "enac": 0.7, "a2c": 0.90}
+    table = with_spread(shares, ALL)
+    odd = table.methods["a2c"]
+    odd.rows = [r._replace(success=1 - r.success) if r.env == 6 else r for r in odd.rows]
+    lines = {line.split(" | ")[0]: line for line in beside_handcrafted(table).splitlines()}
+    assert lines["| acer"].startswith("| acer | 18 | 5 | 0 (0) | 18 (18) | 0 (0) | +0.1 [")
+    assert lines["| dqn"].startswith("| dqn | 18 | 5 | 18 (18) | 0 (0) | 0 (0) | +10.0 [")
+    assert lines["| enac"].startswith("| enac | 18 | 5 | 0 (0) | 0 (0) | 18 (18) | -10.0 [")
+    assert lines["| a2c"].startswith("| a2c | 18 | 5 | 15 (15) | 0 (0) | 3 (3) |")
+    assert lines["| a2c"].endswith("| CR-Env6, SFR-Env6, LAP-Env6 |")
+    assert "| handcrafted" not in lines
+
+
+def test_a_difference_is_corrected_for_the_tasks_of_its_learner():
+    shares = {"handcrafted": 0.80, "dqn": 0.805}
+    alone, among = with_spread(shares, ALL[:1]), with_spread(shares, ALL)
+    p_value = comparisons(alone, "dqn")[0].p_value
+    assert 0.05 / 18 < p_value < 0.05
+    assert verdicts(comparisons(alone, "dqn")) == [1]
+    assert verdicts(comparisons(among, "dqn")) == [0] * 18
+
+
+def test_one_training_is_above_nothing():
+    table = with_spread({"handcrafted": 0.80, "dqn": 0.95}, ALL[:2], seeds=1)
+    assert verdicts(comparisons(table, "dqn")) == [0, 0]
+
+
+def test_fidelities_are_never_mixed():
+    pydial, correct = tasks_of(["CR"], [1, 3]), tasks_of(["CR"], [1, 3], CORRECT)
+    both = results({"dqn": 0.8}, pydial)
+    both.methods["dqn"].rows += results({"dqn": 0.6}, correct).methods["dqn"].rows
+    assert both.success("dqn", Task("CR", 1), 4000).tolist() == [80.0] * 3
+    assert both.success("dqn", Task("CR", 1, fidelity=CORRECT), 4000).tolist() == [60.0] * 3
+    assert both.fidelities == [PYDIAL, CORRECT]
+    assert [[*group.tasks] for group in groups(both.of_fidelity(CORRECT))] == [correct]
+    text = markdown(both)
+    assert "| dqn | 2 | 80.0 | 60.0 |" in text
+    first, second = text.split("## Fidelity correct")
+    assert "### Beside published logs" in first
+    assert "### Beside published logs" not in second
+
+
+def test_the_original_stands_beside_rows_of_its_fidelity_alone():
+    rows = beside_original(results({"handcrafted": 0.9}, tasks_of(["CR"], [3]))).splitlines()
+    assert rows[2] == "| CR-Env3 | 90.0 / 10.0 | 96.5 / 10.66 |"
+    assert "original's handcrafted" not in markdown(
+        results({"handcrafted": 0.9}, tasks_of(["CR"], [3], CORRECT))
+    )
 
 
 def test_logs_stand_beside_their_namesakes():
@@ -69,20 +125,23 @@ def test_what_draws_acts_is_scored_by_drawing_and_shown_both_ways():
     assert table.success("ppo", tasks[0], 4000).tolist() == [90, 90, 90]
     assert table.of_task("ppo", tasks[0], 4000, False)[:, 0].tolist() == [0.5, 0.5, 0.5]
     (row,) = [line for line in markdown(table).splitlines() if "+40.0" in line]
-    assert row.startswith("| ppo | 90.0 [90.0, 90.0] / 2.0 | 50.0 [50.0, 50.0] / 2.0 |")
+    assert row.startswith("| ppo | 90.0 / 2.0 | 50.0 / 2.0 |")  # seeds that are all alike
 
 
 def test_a_report_has_tables_and_pictures(tmp_path):
     pytest.importorskip("matplotlib")
     results({"dqn": 0.8, "random": 0.1}, ALL[:4]).save(tmp_path)
     names = {path.name for path in write_report(tmp_path)}
-    assert names == {"tables.md", "curves.png", "ranking.png"}
+    assert names == {"tables.md", "curves-pydial.png", "ranking-pydial.png"}
     assert all((tmp_path / name).stat().st_size > 1000 for name in names)
 
 
 def test_rows_name_their_rules_in_files_and_earlier_files_have_none(tmp_path):
     (task,) = tasks_of(["CR"], [1])
-    table, rules = results({"dqn": 0.8}, [task], seeds=2), str(rules_of(task.environment.id))
+    table, rules = (
+        results({"dqn": 0.8}, [task], seeds=2),
+        str(rules_of(task.environment.id, task.environment.settings)),
+    )
     figures = table.methods["dqn"]
     source = entry_of(task.environment.id).stand_in or "PyDial"
     figures.runs = [{**run, "source": source} for run in figures.runs]
@@ -125,8 +184,11 @@ def test_calibration_compares_what_is_expected_with_what_comes(tmp_path):
     assert (tmp_path / "c.png").stat().st_size > 1000
 
 
-def test_published_figures_are_those_of_all_tasks():
+def test_published_figures_are_those_of_all_tasks_and_each_curve_has_its_source():
     for task in map(str, ALL):
-        assert len(published.paper_scores(task)) == 4
         assert 0 < published.handcrafted(task).success <= 100
+    for log in published.log_curves():
+        assert log.repository in published.log_commits()
+        assert log.files.endswith(".train.log")
+        assert published.covers(log.task)
     assert Task("CR", 1) == ALL[0]

@@ -1,19 +1,27 @@
 """What is wrong with a row is found without playing, and a row says nothing that is not checked."""
 
 import copy
+import hashlib
 import json
+from zipfile import ZipFile
 
 import pytest
 
 pytest.importorskip("torch")  # rows say its version
-from dialgym.experiments.panel import Panel
+from dialgym.experiments.panel import Panel, protocol_of
 from dialgym.experiments.protocol import replay_row, score_policy
 from dialgym.experiments.ranking import Ranking
-from dialgym.experiments.row import ExperimentRow
+from dialgym.experiments.row import (
+    WEIGHTS,
+    ExperimentRow,
+    is_model_of,
+    model_hash,
+    total_cpu_seconds,
+)
 from dialgym.experiments.row_checks import row_problems
 from dialgym.experiments.row_files import read_row, read_rows
 from dialgym.experiments.rules import rules_of
-from dialgym.io.checksums import read_json_checked, write_json_checked
+from dialgym.io.checksums import checksum, read_json_checked, write_json_checked
 from tests.support.commands import fail, succeed
 from tests.support.older_rows import OTHER
 from tests.support.tiny_panel import TINY, VALUES, install
@@ -50,6 +58,37 @@ def test_a_row_as_it_was_written_is_right(whole):
     assert list(row_problems(whole)) == []
     assert whole["hashes"]["references"][0] < whole["hashes"]["references"][1]
     assert [len(goal) for goal in whole["trials"]["scripted"]] == [4, 4]
+
+
+class FirstOfAll:
+    """Says the first word that may be the secret, and draws nothing."""
+
+    def reply(self, task, state, rng):
+        return task.answers[task.candidates(state)[0]]
+
+
+def test_a_panel_of_all_secrets_plays_each_equally_often(tmp_path, monkeypatch):
+    values = {**VALUES, "evaluation": {**VALUES["evaluation"], "secrets": "all"}}
+    panel = install(monkeypatch, Panel.of("tiny", values))
+    (place,) = panel.environments
+    files = [score_policy(panel, place, FirstOfAll(), "first", k, tmp_path) for k in (0, 1)]
+    rows = [read_row(file) for file in files]
+    returns = [row.values["episodes"]["scripted"]["returns"] for row in rows]
+    assert returns[0] == returns[1]  # nothing is left to chance
+    assert len(returns[0]) == 40  # the least multiple of 20 words that is 24 or more
+    assert returns[0][:20] == returns[0][20:]
+    assert protocol_of(panel, place) != protocol_of(TINY, PLACE)
+    assert replay_row(rows[0], FirstOfAll()) == []
+    short = changed(rows[0].values, ["episodes", "scripted", "returns"], returns[0][:24])
+    assert "returns: expected 40 finite numbers, got 24" in "; ".join(row_problems(short))
+
+
+def test_all_secrets_of_a_task_without_a_list_are_refused(tmp_path, monkeypatch):
+    evaluation = {"secrets": "all"}
+    values = {**VALUES, "environments": ["Wordle-ILQL-v0"], "evaluation": evaluation}
+    panel = install(monkeypatch, Panel.of("tiny", values))
+    with pytest.raises(ValueError, match=r"Wordle has no list of its secrets"):
+        score_policy(panel, panel.environments[0], "random", "random", 0, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -134,7 +173,7 @@ def test_successes_that_no_goal_knows_of_are_named(whole):
 def test_who_chooses_seeds_or_borrows_a_name_is_told_before_anything_is_played(
     tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("dialgym.experiments.protocol.protocol_figures", None)
+    monkeypatch.setattr("dialgym.experiments.protocol._Scoring.figures", None)
     with pytest.raises(
         ValueError, match=r"seed: expected a seed of tiny, version 1, 0 to 1, got 7"
     ):
@@ -249,3 +288,35 @@ def test_rows_that_share_no_environment_are_not_ranked_against_each_other(whole,
     assert board.complete == 2
     assert Ranking.of(both, rows[1:]).complete == 1
     assert Ranking.of(both, [*rows, row("c", "Wordle-20")]).complete == 1
+
+
+def test_a_model_is_known_by_its_weights_whenever_it_was_written(tmp_path):
+    def written(name, weights, time):
+        with ZipFile(tmp_path / name, "w") as archive:
+            archive.writestr(WEIGHTS, weights)
+            archive.writestr("time", time)
+        return tmp_path / name
+
+    first, later = written("a.zip", b"one", "today"), written("b.zip", b"one", "tomorrow")
+    other = written("c.zip", b"two", "today")
+    hashes = model_hash(first)
+    assert hashes == {"weights": hashlib.sha256(b"one").hexdigest()}
+    assert [is_model_of(hashes, file) for file in (first, later, other, None)] == [
+        *(True, True, False, False)
+    ]
+    older = {"model": checksum(first)}  # of a row that was made before weights had a hash
+    assert [is_model_of(older, file) for file in (first, later, None)] == [True, False, False]
+    (tmp_path / "pickled").write_bytes(b"no zip")
+    assert model_hash(tmp_path / "pickled") == {"model": checksum(tmp_path / "pickled")}
+    assert is_model_of({}, None)
+
+
+def test_dialogues_that_several_rows_have_learned_from_cost_once():
+    def row(seed, data, **cost):
+        values = {"panel": "tiny", "id": "x", "hashes": {"data": data}, "cost": cost, "seed": seed}
+        return ExperimentRow(values, None)
+
+    rows = [row(k, "d", cpu_seconds=5, start_cpu_seconds=3, data_cpu_seconds=7) for k in (0, 1)]
+    assert [one.cpu_seconds for one in rows] == [15, 15]
+    assert total_cpu_seconds([*rows, row(0, None, cpu_seconds=2)]) == 25
+    assert total_cpu_seconds([row(0, None)]) is None

@@ -139,3 +139,19 @@ def test_words_or_acts():
     (played,) = player.play(JOBS)
     assert [len(d.actions) for d in played.decisions] == played.lengths.tolist()
     assert episode_seed(*JOBS[2]) == played.seeds[2]
+
+
+@pytest.mark.parametrize("policy", ["random", Fixed(), FixedTokens()])
+def test_each_episode_may_have_options_of_its_own(policy: Any):
+    player = Player("Wordle-20-v0", policy, num_envs=4, record=True)
+    options = player.task.secrets()[: len(JOBS)]
+    played = list(player.play(JOBS, options))
+    returns = np.concatenate([part.returns for part in played]).tolist()
+    alone = [
+        float(part.returns[0])
+        for job, own in zip(JOBS, options, strict=True)
+        for part in player.play([job], own)
+    ]
+    assert returns == alone
+    with pytest.raises(ValueError, match=r"one for each of 6 episodes; got 5"):
+        player.play(JOBS, options[:-1])
