@@ -211,8 +211,9 @@ class Player:
             )
         if isinstance(policy, Relay):
             return self._games(
-                lambda job: relay_games(policy, dialogue, job, fixed, acts, self.record),
+                lambda job, own: relay_games(policy, dialogue, job, own, acts, self.record),
                 jobs,
+                fixed,
                 report,
             )
         batch = None
