@@ -63,6 +63,7 @@ OTHERS: Mapping[str, str] = MappingProxyType(
         "noise": "python -m benchmarks.tables.noise",
         "multiwoz": "python -m benchmarks.tables.multiwoz FOLDER",
         "questions": "python -m benchmarks.tables.questions",
+        "stitching": "python -m benchmarks.tables.stitching",
         "gp_steps": "python -m benchmarks.training.gp",
         "visual": "python scripts/draw_visual_dialogues.py",
     }
