@@ -21,6 +21,9 @@ from dialgym.testing.brief_checks import check_brief, check_leaks
 from dialgym.testing.scripts import random_utterance, require
 from dialgym.views.saved import state_type
 
+SECRETS = 50
+"""Secrets of a list that are tried."""
+
 
 def check_task(task: Task, episodes: int = 50, seed: int = 0) -> None:
     """Play random dialogues, both sides at random, and hold the task to its contract.
@@ -33,7 +36,8 @@ def check_task(task: Task, episodes: int = 50, seed: int = 0) -> None:
     features have the form that is declared; anchors are the same in a copy; a party's own copy of
     the state tells it what its views do, and not what `facts.hidden` names (`Task.observed`); acts
     have the form that is declared, and choosing one changes nothing; each party has a brief, the
-    same all dialogue long, that tells nothing of what it is not told; unknown options are refused.
+    same all dialogue long, that tells nothing of what it is not told; unknown options are refused;
+    `Task.secrets` are options that differ and begin a dialogue.
 
     Raises:
         AssertionError: a promise is broken; the message says which, where, and what came.
@@ -43,6 +47,7 @@ def check_task(task: Task, episodes: int = 50, seed: int = 0) -> None:
             _Episode(task, seed + episode).play()
             check_leaks(task, seed + episode)
     _check_options(task)
+    _check_secrets(task)
 
 
 class _Episode:
@@ -304,3 +309,14 @@ def _check_options(task: Task) -> None:
         require(name in str(error), task, f"the error of an unknown option hides it: {error}")
     else:
         require(False, task, "initial() accepted an unknown option; use self.check_options")
+
+
+def _check_secrets(task: Task) -> None:
+    secrets = task.secrets()
+    texts = {json.dumps(options, sort_keys=True, default=repr) for options in secrets}
+    require(len(texts) == len(secrets), task, "secrets() has some options several times")
+    for options in secrets[:: max(1, len(secrets) // SECRETS)]:
+        try:
+            task.initial(np.random.default_rng(0), options)
+        except ValueError as error:
+            require(False, task, f"secrets() has {options!r}, which initial() refuses: {error}")
