@@ -17,8 +17,8 @@ from dialgym.datasets.readme import card, code, table
 from dialgym.experiments import Result
 from dialgym.io.checksums import write_json_checked
 from dialgym.io.files import write_text
-from dialgym.io.hub import MODEL_FILES, OLD_WEIGHTS, publish
-from dialgym.rollouts.policies import CHECKPOINT, find_checkpoint
+from dialgym.io.hub import MODEL_FILES, OLD_WEIGHTS, PREFIX, publish
+from dialgym.io.saved_models import CHECKPOINT, ZOO, find_checkpoint
 
 CARD, RESULTS = "README.md", "results.json"
 BASE = "base"
@@ -133,32 +133,50 @@ def from_hub(name: str, device: str = "auto", **more: Any) -> Any:
     return load(name, device, **more)
 
 
-def agent_card(model: Any, name: str, results: Sequence[Result]) -> str:
-    """The card: its head for the hub, scores, hyperparameters, how to load it."""
+def agent_card(
+    model: Any, name: str, results: Sequence[Result], origin: Mapping[str, str] | None = None
+) -> str:
+    """The card: its head for the hub, scores, origin, hyperparameters, how to load it.
+
+    Args:
+        model: of any algorithm of Stable-Baselines3.
+        name: ``hf:NAME``, ``zoo:NAME``, or any other for the folder of the card.
+        results: what it has scored.
+        origin: facts of how it was made, by what they are; its ``licence`` stands in the head too.
+    """
     algorithm = name_of(type(model)) or type(model).__name__
     ids = list(dict.fromkeys(env_id for result in results for env_id in result.by_id))
     head = {
         "library_name": "dialgym",
+        "license": (origin or {}).get("licence", "").lower(),
         "pipeline_tag": "reinforcement-learning",
         "tags": ["dialgym", "dialogue", "gymnasium", "reinforcement-learning", algorithm, *ids],
         "model-index": [{"name": algorithm, "results": [*_index(results)]}],
     }
     if not results:
         del head["model-index"]
+    if not head["license"]:
+        del head["license"]
     used = "" if trained_in(model) else f" {ids[0] if ids else 'ID'}"
-    shown = name if name.startswith("hf:") else "."
+    shown = name if name.startswith((PREFIX, ZOO)) else "."
     settings = json.dumps(_plain(getattr(model, "policy_kwargs", None) or {}), indent=1)
     return card(
         head,
         f"{type(model).__name__} on {', '.join(ids) or 'a dialogue task'}",
         f"An agent of [dialgym](https://github.com/dialgym/dialgym) {__version__}.",
         table(_rows(results)) if results else "It has not been scored.",
+        *_origin(origin or {}),
         "## Use it",
         code(f"dialgym evaluate {shown}{used}", "bash"),
-        code(f'import agents\n\nmodel = agents.from_hub("{shown}")', "python"),
+        code(f'import agents\n\nmodel = agents.load("{shown}")', "python"),
         "## Policy",
         code(settings, "json"),
     )
+
+
+def _origin(facts: Mapping[str, str]) -> list[str]:
+    rows = [["what", "origin"], *([name, value] for name, value in facts.items())]
+    return [table(rows)] if facts else []
 
 
 def _plain(value: Any) -> Any:

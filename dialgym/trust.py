@@ -12,7 +12,7 @@ from typing import Any
 
 OURS = {"agents:ActAgent", "agents:ChatAgent", "agents:load_speaker"}
 """Speakers that stored dialogues may name; what they load, they load without trust."""
-SCHEMES = {"bpe", "exact", "hf", "learned", "remote", "scenes", "visdial", "words"}
+SCHEMES = {"bpe", "exact", "hf", "learned", "remote", "scenes", "visdial", "words", "zoo"}
 """Prefixes before a colon that are no modules: ``hf:NAME``, ``visdial:PATH``."""
 _CODE = re.compile(r"([\w.-]+):")
 _NO_CODE = re.compile(r"\d\d?:\d\d|[A-Za-z]:[/\\].*")

@@ -13,10 +13,10 @@ from gymnasium import spaces
 from agents.models.bernoulli import MaskedBernoulli
 from agents.policies.belief import BeliefPolicy
 from agents.storage.models import load
+from dialgym.io.saved_models import find_checkpoint
 from dialgym.rollouts.episodes import seeded
 from dialgym.rollouts.policies import (
     AllowedOnly,
-    find_checkpoint,
     learns_by_sampling,
     observation_adapter,
     takes_masks,

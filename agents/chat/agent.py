@@ -13,7 +13,7 @@ from agents.decoding.replies import PolicyTalker, Talker, Turn, chat
 from agents.decoding.sampling import Sampling, Seed, generator_of
 from dialgym.errors import with_settings
 from dialgym.io.hub import PREFIX
-from dialgym.rollouts.policies import CHECKPOINT, CONFIGS, find_checkpoint
+from dialgym.io.saved_models import CHECKPOINT, CONFIGS, find_checkpoint
 
 
 class ChatAgent:

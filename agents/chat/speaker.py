@@ -10,7 +10,7 @@ from agents.chat.agent import ChatAgent
 from agents.models.observations import token_space
 from agents.policies.decoded import with_decoding
 from agents.storage.models import load
-from dialgym.rollouts.policies import find_checkpoint
+from dialgym.io.saved_models import find_checkpoint
 
 
 def load_speaker(

@@ -33,6 +33,8 @@ READABLE = 0o600
 FIELDS = ("what", "format", "sections", "sha256")
 LARGEST_JSON = 2**28
 """Bytes of the largest compressed member that is read."""
+SMALL_ARRAYS = 2**20
+"""Bytes of arrays that are compressed, as JSON is: tables of masks are mostly zeros."""
 Place = str | Path | IO[bytes]
 DAMAGED = (*UNREADABLE, RuntimeError, OverflowError)
 """Errors of reading a damaged zip."""
@@ -51,14 +53,42 @@ def write_archive(place: Place, what: str, sections: Mapping[str, Any]) -> None:
     Raises:
         TypeError: a value has no form in a file.
     """
+    _write(place, what, list(sections), _packed(sections))
+
+
+def copy_archive(source: Path, target: Path, what: str, changes: Mapping[str, Any]) -> None:
+    """Copy a file of `write_archive` with other sections; the rest stay byte for byte.
+
+    Args:
+        source, target: the files.
+        what: as of `write_archive`.
+        changes: the new value of each such section; one that is None is left out.
+
+    Raises:
+        FileNotFoundError, ValueError: as of `Archive`.
+    """
+    archive = Archive(source, what)
+    kept = [name for name in archive.sections if changes.get(name, ...) is not None]
+    same = archive.members_of([name for name in kept if name not in changes])
+    new = _packed({name: changes[name] for name in kept if name in changes})
+    _write(target, what, kept, {**new, **same})
+
+
+def _packed(sections: Mapping[str, Any]) -> dict[str, bytes]:
+    """The members of the zip that sections become, by name."""
     members = {}
     for name, value in sections.items():
         packer = Packer()
         members[f"{name}.json"] = json.dumps(packer.pack(value)).encode()
         if packer.arrays:
             members[f"{name}.safetensors"] = _arrays_to_bytes(packer.arrays)
+    return members
+
+
+def _write(place: Place, what: str, sections: list[str], members: Mapping[str, bytes]) -> None:
+    """Write members, and before them the manifest that has their checksums."""
     sums = {name: hashlib.sha256(member).hexdigest() for name, member in members.items()}
-    manifest = {"what": what, "format": FORMAT, "sections": list(sections), "sha256": sums}
+    manifest = {"what": what, "format": FORMAT, "sections": sections, "sha256": sums}
     members = {MANIFEST: json.dumps(manifest, indent=1).encode(), **members}
     if isinstance(place, str | Path):
         write_atomically(Path(place), lambda part: _write_members(part, members))
@@ -70,9 +100,8 @@ def _write_members(place: Path | IO[bytes], members: Mapping[str, bytes]) -> Non
     with zipfile.ZipFile(place, "w") as archive:
         for name, member in members.items():
             info = zipfile.ZipInfo(name, WRITTEN)
-            info.compress_type = (
-                zipfile.ZIP_DEFLATED if name.endswith(".json") else zipfile.ZIP_STORED
-            )
+            small = name.endswith(".json") or len(member) <= SMALL_ARRAYS
+            info.compress_type = zipfile.ZIP_DEFLATED if small else zipfile.ZIP_STORED
             info.external_attr = READABLE << 16
             archive.writestr(info, member)
 
@@ -146,6 +175,10 @@ class Archive:
                 raise ValueError(f"{self.name} is damaged: {name} is not what was written.")
         self.sections: list[str] = manifest["sections"]
 
+    def members_of(self, sections: list[str]) -> dict[str, bytes]:
+        """The members of the zip that some sections consist of, by name."""
+        return {k: v for k, v in self._members.items() if k.rpartition(".")[0] in sections}
+
     def read(self, section: str) -> Any:
         """The value of a section.
 
@@ -165,7 +198,7 @@ class Archive:
 
 
 def _read_members(place: Place) -> dict[str, bytes]:
-    """The members of a zip by name; JSON alone is compressed, and no more than it can be."""
+    """The members of a zip by name, none of which expands to more than is read."""
     with zipfile.ZipFile(place) as archive:
         if archive.infolist() and archive.infolist()[0].header_offset:
             raise zipfile.BadZipFile("it is cut short")  # and ends with a file that it holds

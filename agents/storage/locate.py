@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dialgym.io.hub import MODEL_FILES, PREFIX, SourceError, fetch, locate, model_folder
-from dialgym.rollouts.policies import CHECKPOINT, CONFIGS
+from dialgym.io.saved_models import CHECKPOINT, CONFIGS
 
 TOKENIZERS = ("hf", "bpe")
 """The kinds of tokenizers that are named with a path."""

@@ -31,11 +31,11 @@ from agents.storage.locate import (
 from agents.storage.pickled import check_model_finite, read_pickled, take_statistics
 from agents.storage.values import Unpacker
 from dialgym.io.hub import PREFIX, SourceError, commits, hub_hint, pinned_names
-from dialgym.rollouts.policies import find_checkpoint, find_language_model
+from dialgym.io.saved_models import find_checkpoint, find_language_model
 from dialgym.views.env_spec import made_from
 
 Place = str | Path | IO[bytes]
-MODEL = "model"
+MODEL, OPTIMIZER = "model", "optimizer"
 CLOCK = "start_time"
 """An attribute that each `learn` sets; equal models have equal files without it."""
 
@@ -84,8 +84,7 @@ def write_model(
     optimizers: dict[str, Any] = {}
     networks: dict[str, Any] = {}
     for name, state in model.get_parameters().items():
-        is_optimizer = isinstance(recursive_getattr(model, name), torch.optim.Optimizer)
-        (optimizers if is_optimizer else networks)[name] = state
+        (optimizers if _is_optimizer(model, name) else networks)[name] = state
     cls = type(model)
     variables = {name: recursive_getattr(model, name) for name in _variables(model)}
     sections = {
@@ -93,7 +92,7 @@ def write_model(
         | _of_the_hub(),
         "settings": {"attributes": attributes, "variables": variables},
         **networks,
-        "optimizer": optimizers,
+        OPTIMIZER: optimizers,
     }
     write_archive(path, MODEL, sections)
 
@@ -164,7 +163,7 @@ def read_model(
     model = cls(policy=attributes["policy_class"], env=env, device=device, _init_setup_model=False)
     model.__dict__.update(attributes)
     model._setup_model()
-    model.set_parameters(_parameters(archive), exact_match=True, device=device)
+    model.set_parameters(_parameters(archive, model), exact_match=True, device=device)
     check_model_finite(model, archive.name)
     for name, value in settings["variables"].items():
         if value is not None:
@@ -223,7 +222,7 @@ class SafeFiles:
         archive: Archive | None = None
         if not isinstance(load_path_or_dict, dict):
             archive = Archive(_found(load_path_or_dict), MODEL)
-            load_path_or_dict = _parameters(archive)
+            load_path_or_dict = _parameters(archive, self)
         super().set_parameters(load_path_or_dict, exact_match, device)  # type: ignore[misc]
         if archive is not None:
             check_model_finite(self, archive.name)
@@ -277,6 +276,10 @@ def _attributes(
 def _without_time(episode: Mapping[str, Any]) -> dict[str, Any]:
     """Figures of a monitored episode without the seconds since it began."""
     return {name: value for name, value in episode.items() if name != "t"}
+
+
+def _is_optimizer(model: BaseAlgorithm, name: str) -> bool:
+    return isinstance(recursive_getattr(model, name), torch.optim.Optimizer)
 
 
 def _variables(model: BaseAlgorithm) -> list[str]:
@@ -386,6 +389,10 @@ def _fitting(cls: Any, env: GymEnv, attributes: dict[str, Any], force_reset: boo
     return wrapped
 
 
-def _parameters(archive: Archive) -> dict[str, Any]:
+def _parameters(archive: Archive, model: Any) -> dict[str, Any]:
+    """Networks and optimizers of a file; where it has no state of optimizers, the model's own."""
     networks = {name: archive.read(name) for name in archive.read("algorithm")["networks"]}
-    return {**networks, **archive.read("optimizer")}
+    if OPTIMIZER in archive.sections:
+        return {**networks, **archive.read(OPTIMIZER)}
+    own = {k: v for k, v in model.get_parameters().items() if _is_optimizer(model, k)}
+    return {**own, **networks}

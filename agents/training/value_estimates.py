@@ -14,7 +14,7 @@ from agents.offline.rank_accuracy import decisions
 from agents.policies.gpt import GPTActorCritic
 from agents.storage.models import load
 from dialgym.datasets import Dataset, TokenData
-from dialgym.rollouts.policies import find_checkpoint
+from dialgym.io.saved_models import find_checkpoint
 
 Turns = dict[int, dict[str, float]]
 

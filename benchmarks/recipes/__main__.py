@@ -1,4 +1,8 @@
-"""Train, score and tabulate (`python -m benchmarks.recipes NAME`); done runs are not repeated."""
+"""Train and score a recipe, a row each (`python -m benchmarks.recipes NAME`).
+
+What has a row is not done again; what was killed goes on. `python -m benchmarks.tables --write`
+makes the table of the rows.
+"""
 
 from __future__ import annotations
 
@@ -8,37 +12,34 @@ from pathlib import Path
 from benchmarks.recipes.job import jobs_of, perform
 from benchmarks.recipes.plots import plot
 from benchmarks.recipes.recipe import names, read_recipe
-from benchmarks.recipes.tables import report
+from benchmarks.recipes.rows import RUNS
+from benchmarks.recipes.tables import lines, report
 from dialgym.cli.common import job_progress
-from dialgym.io.files import write_text
-from dialgym.io.objects import load
 
 
 def main() -> None:
-    """Perform a recipe and write its table."""
+    """Perform a recipe and print its table."""
     parser = argparse.ArgumentParser("python -m benchmarks.recipes", description=__doc__)
     parser.add_argument("name", choices=names())
     parser.add_argument("--seeds", type=int, default=5, help="trainings of each method")
     parser.add_argument("--workers", type=int, default=1, help="processes, one thread each; or 0")
-    parser.add_argument("--out", type=Path, help="folder of the runs; default runs/recipes/NAME")
-    parser.add_argument("--table", type=Path, help="Markdown file to write the table into")
+    parser.add_argument("--runs", type=Path, default=RUNS, help="folder of the trainings")
+    parser.add_argument(
+        "--rows", type=Path, default=Path("benchmarks/results/recipes"), help="folder of the rows"
+    )
     parser.add_argument("--plot", type=Path, help="PNG file to draw the table into")
-    parser.add_argument("--only", nargs="+", help="methods of the table, or patterns; else all")
-    parser.add_argument("--data", help="the dialogues of a recipe that learns from yours")
+    parser.add_argument("--only", nargs="+", help="methods, or patterns of them; else all")
     given = parser.parse_args()
-    out = (given.out or Path("runs/recipes") / given.name).resolve()
     try:
-        recipe = read_recipe(given.name, out, given.data)
+        recipe = read_recipe(given.name)
+        jobs = jobs_of(recipe, given.runs / given.name, given.rows, given.seeds, given.only)
         with job_progress("runs") as progress:
-            table = perform(jobs_of(recipe, out, given.seeds, given.only), given.workers, progress)
+            table = lines(perform(jobs, given.workers, progress))
     except (OSError, ValueError) as error:
         parser.error(str(error))
-    text = report(recipe, table)
-    print("\n" + text)
-    if given.table:
-        write_text(given.table, text)
+    print("\n" + report(recipe, table))
     if given.plot:
-        (load(recipe.plot) if recipe.plot else plot)(table, given.plot)
+        plot(table, given.plot)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,9 @@
-"""Pictures of tables: means with intervals, and heat maps."""
+"""Pictures of tables: means with intervals."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -38,41 +37,3 @@ def plot(table: Sequence[Line], path: Path) -> None:
     axes.set_xlabel("mean return; diamonds: mean and 95 % interval over seeds, dots: seeds")
     axes.spines["left"].set_visible(False)
     save_figure(figure, path)
-
-
-DARK = 0.55
-"""Share of a heat map's scale from which figures are black on bright cells."""
-
-
-def draw_heat_map(
-    axes: Any,
-    values: np.ndarray,
-    texts: Sequence[Sequence[str]],
-    span: tuple[float, float],
-    names: tuple[Sequence[str], Sequence[str]],
-) -> Any:
-    """Draw (R, C) values as shades with a text in each; NaN is left blank.
-
-    Args:
-        axes: to draw on.
-        values: of the cells.
-        texts: of the cells, row by row.
-        span: values of the darkest and the brightest shade.
-        names: of the rows and of the columns.
-
-    Returns:
-        What a colour bar is made of.
-    """
-    low, high = span
-    shades = axes.imshow(values, cmap="cividis", vmin=low, vmax=high, aspect="auto")
-    for y, x in np.argwhere(np.isfinite(values)):
-        bright = (values[y, x] - low) / ((high - low) or 1.0) > DARK
-        ink = "black" if bright else "white"
-        axes.text(x, y, texts[y][x], ha="center", va="center", color=ink, size=7)
-    turned = {"rotation": 30, "ha": "left"} if len(names[1]) > 4 else {}
-    axes.set_xticks(range(len(names[1])), names[1], **turned)
-    axes.set_yticks(range(len(names[0])), names[0])
-    axes.xaxis.tick_top()
-    axes.tick_params(length=0, labelsize=8)
-    axes.spines[:].set_visible(False)
-    return shades

@@ -10,12 +10,9 @@ from typing import Any
 
 from dialgym.errors import unknown
 from dialgym.io.files import read_yaml
-from dialgym.io.objects import load
 from dialgym.io.strict_reader import StrictReader
 
 HOME = Path(__file__).parent
-MODEL = "model:"
-"""Beginning of a text that stands for the model of a method with the same seed."""
 Values = Mapping[str, Any]
 
 
@@ -24,7 +21,7 @@ class Dialogues:
     """Stored dialogues, collected once for each seed.
 
     Attributes:
-        policy: or generator that holds them; ``model:METHOD`` is a trained one.
+        policy: or generator that holds them.
         episodes: how many.
         policy_kwargs: settings of the policy.
         settings: of the env, over those of the recipe.
@@ -40,13 +37,12 @@ class Dialogues:
 
 @dataclass(frozen=True)
 class Method:
-    """A row of the table.
+    """A line of the table.
 
     Attributes:
-        name: of the row.
+        name: of the line.
         environment: an id.
         settings: of the environment.
-        training, scored: settings over those, while it learns and when it is scored.
         policy: the registered name of a policy that is scored, and nothing is trained.
         algorithm: by which it is trained.
         hyperparameters: other than the configured ones.
@@ -57,15 +53,12 @@ class Method:
         actions: it is scored with ``drawn`` or ``greedy`` actions.
         train: ``module:function`` that trains in place of the algorithm, called with the job.
         measure: ``module:function`` that makes further figures of the job and its episodes.
-        also: names of other settings in which it is scored, too.
-        hidden: it has no row: others build on it.
+        hidden: it has no rows: others build on it.
     """
 
     name: str
     environment: str
     settings: Values = field(default_factory=dict)
-    training: Values = field(default_factory=dict)
-    scored: Values = field(default_factory=dict)
     policy: str | None = None
     algorithm: str | None = None
     hyperparameters: Values = field(default_factory=dict)
@@ -76,21 +69,7 @@ class Method:
     actions: str = "drawn"
     train: str | None = None
     measure: str | None = None
-    also: tuple[str, ...] = ()
     hidden: bool = False
-
-
-@dataclass(frozen=True)
-class OtherSettings:
-    """Settings in which models are scored beside those of the recipe; their success is kept.
-
-    Attributes:
-        settings: of the environment, over those in which the method is scored.
-        episodes: of each seed.
-    """
-
-    settings: Values
-    episodes: int
 
 
 @dataclass(frozen=True)
@@ -104,11 +83,7 @@ class Recipe:
         note: what stands below the table.
         methods: by name, each after those that it builds on.
         data: stored dialogues by name.
-        others: settings by name, see `Method.also`.
         options: values that its hooks read.
-        given: what the user has given by ``--data``.
-        gain: a sentence on the last row less the first, with the figures in braces.
-        more, plot: hooks of the table: what stands between it and the note, and the picture.
     """
 
     name: str
@@ -117,16 +92,11 @@ class Recipe:
     note: str
     methods: Mapping[str, Method]
     data: Mapping[str, Dialogues]
-    others: Mapping[str, OtherSettings] = field(default_factory=dict)
     options: Values = field(default_factory=dict)
-    given: str | None = None
-    gain: str | None = None
-    more: str | None = None
-    plot: str | None = None
 
 
-GROUP = ("prefix", "environment", "settings", "scored", "data", "methods")
-OWN = ("episodes", "columns", "note", "others", "options", "gain", "more", "plot")
+GROUP = ("prefix", "environment", "settings", "data", "methods")
+OWN = ("episodes", "columns", "note", "options")
 
 
 def names() -> list[str]:
@@ -134,49 +104,37 @@ def names() -> list[str]:
     return sorted(file.stem for file in HOME.glob("*.yaml"))
 
 
-def read_recipe(name: str, folder: Path, given: str | None = None) -> Recipe:
+def read_recipe(name: str) -> Recipe:
     """Read a recipe.
 
-    Its ``prepare: module:function`` makes further settings of the environments, from the folder of
-    the runs and from what the user has given.
-
     Raises:
-        ValueError: there is none of that name, or it takes nothing by ``--data``.
+        ValueError: there is none of that name.
     """
     if name not in names():
         raise unknown("recipe", name, names())
     values = read_yaml(HOME / f"{name}.yaml")
-    known = ["shared", "groups", "prepare", *OWN, *GROUP]
-    row = StrictReader(f"recipe {name!r}", values, known)
-    prepare = row.get("prepare", str, None)
-    if given is not None and prepare is None:
-        raise ValueError(f"--data: the recipe {name!r} makes its own")
-    settings = load(prepare)(folder.resolve(), given) if prepare else {}
+    row = StrictReader(f"recipe {name!r}", values, ["shared", "groups", *OWN, *GROUP])
     methods: dict[str, Method] = {}
     data: dict[str, Dialogues] = {}
     common = {key: values[key] for key in GROUP if key in values}
     for group in values.get("groups", [{}]):
-        _add_group(row.where, {**common, **group}, settings, methods, data)
+        _add_group(row.where, {**common, **group}, methods, data)
     own = {key: values[key] for key in OWN if key in values}
-    own["others"] = {
-        key: _made(OtherSettings, f"{row.where}, others, {key}", value)
-        for key, value in values.get("others", {}).items()
-    }
-    return Recipe(name=name, methods=methods, data=data, given=given, **own)
+    return Recipe(name=name, methods=methods, data=data, **own)
 
 
 def _add_group(
-    where: str, group: Values, settings: Values, methods: dict[str, Method], data: dict
-) -> None:  # type: ignore[type-arg]
+    where: str, group: Values, methods: dict[str, Method], data: dict[str, Dialogues]
+) -> None:
     """Methods and data of a group, whose names get its prefix."""
     prefix = group.get("prefix", "")
     for name, value in group.get("data", {}).items():
         data[prefix + name] = _made(Dialogues, f"{where}, data, {name}", value)
     for name, value in group["methods"].items():
-        row = {key: group[key] for key in ("environment", "scored") if key in group} | value
-        row["settings"] = {**settings, **group.get("settings", {}), **value.get("settings", {})}
+        row = {key: group[key] for key in ("environment",) if key in group} | value
+        row["settings"] = {**group.get("settings", {}), **value.get("settings", {})}
         row |= {key: prefix + row[key] for key in ("data", "start") if key in row}
-        row |= {key: tuple(row.get(key, ())) for key in ("needs", "also")}
+        row["needs"] = tuple(row.get("needs", ()))
         methods[prefix + name] = _made(Method, f"{where}, {name}", row, name=prefix + name)
 
 

@@ -1,7 +1,7 @@
 """Scores of several training seeds as a table, with intervals over the seeds.
 
-A column of a recipe is a name of `BASE`; or by its title a figure, ``[FIGURE, DIGITS]``, or a hook
-``module:function`` that is called with the line. A figure that ends in `` %`` is shown in per cent.
+A column of a recipe is a name of `BASE`; or by its title a figure, or ``[FIGURE, DIGITS]``. A
+figure that ends in `` %`` is shown in per cent.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dialgym.experiments.row import AS_NAMED
 from dialgym.experiments.statistics import Estimate, format_estimate, iqm, seed_estimate
 from dialgym.experiments.tables import markdown_table
-from dialgym.io.objects import load
 from dialgym.registry import entry_of
 
 if TYPE_CHECKING:
@@ -32,20 +32,23 @@ class Line:
     Attributes:
         method, env_id: what it is, and where.
         returns, solved: of each episode.
-        jobs: of the seeds.
         metrics: by name what the task measures (`Task.metrics`), and the learner's `turns`.
-        measured: by name what hooks measure of a model, and its success in other settings.
-        hidden: it has no row.
+        measured: by name what hooks measure of a model.
+        source: what stood in for the data that the settings name, or `AS_NAMED`.
     """
 
     method: str
     env_id: str
     returns: np.ndarray  # (S, E)
     solved: np.ndarray  # (S, E)
-    jobs: tuple[RecipeJob, ...] = ()  # (S,)
     metrics: Mapping[str, np.ndarray] = field(default_factory=dict)  # (S, E) each
     measured: Mapping[str, np.ndarray] = field(default_factory=dict)  # (S,) each
-    hidden: bool = False
+    source: str = AS_NAMED
+
+    @property
+    def label(self) -> str:
+        """Name of the environment, with what stood in for its data."""
+        return self.env_id if self.source == AS_NAMED else f"{self.env_id} ({self.source})"
 
     @property
     def means(self) -> np.ndarray:
@@ -55,8 +58,8 @@ class Line:
     @property
     def score(self) -> float:
         """100 (r - random) / (expert - random), with the registry's reference returns."""
-        entry = entry_of(self.env_id)
-        scores = entry.row.references(entry.stand_in)
+        stand_in = None if self.source == AS_NAMED else self.source
+        scores = entry_of(self.env_id).row.references(stand_in)
         return 100 * (self.means.mean() - scores["random"]) / (scores["expert"] - scores["random"])
 
     def figure(self, name: str) -> np.ndarray:
@@ -70,32 +73,26 @@ class Line:
         return np.full(len(self.returns), np.nan)
 
 
-def lines(jobs: Sequence[RecipeJob], results: Mapping[RecipeJob, Any]) -> list[Line]:
-    """The scores of each method together, in their order."""
+def lines(rows: Mapping[RecipeJob, Mapping[str, Any]]) -> list[Line]:
+    """The rows of each method together, in their order."""
     groups: dict[str, list[RecipeJob]] = {}
-    for job in jobs:
+    for job in rows:
         groups.setdefault(job.method.name, []).append(job)
-    return [_line(group, results) for group in groups.values()]
+    return [_line(group[0], [rows[job] for job in group]) for group in groups.values()]
 
 
-def _line(group: Sequence[RecipeJob], results: Mapping[RecipeJob, Any]) -> Line:
-    """Of the jobs of one method; of metrics those that all seeds have."""
-    own = tuple(job for job in group if not job.under)
-    found = [results[job] for job in own]
-    method = own[0].method
-    measured = _together([one.get("measured", {}) for one in found])
-    for under in method.also:
-        of = [results[job]["measured"] for job in group if job.under == under]
-        measured |= _together(of)
+def _line(first: RecipeJob, rows: Sequence[Mapping[str, Any]]) -> Line:
+    """Of the rows of one method; of metrics those that all seeds have."""
+    episodes = [row["episodes"] for row in rows]
+    turns = {"turns": np.array([part["lengths"] for part in episodes])}
     return Line(
-        method.name,
-        method.environment,
-        np.array([one.get("returns", []) for one in found]),
-        np.array([one.get("solved", []) for one in found]),
-        own,
-        _together([one.get("metrics", {}) for one in found]),
-        measured,
-        method.hidden,
+        first.method.name,
+        first.method.environment,
+        np.array([part["returns"] for part in episodes]),
+        np.array([part["solved"] for part in episodes]),
+        turns | _together([row["metrics"] for row in rows]),
+        _together([row["measured"] for row in rows]),
+        rows[0]["hashes"]["source"],
     )
 
 
@@ -109,7 +106,7 @@ def _together(values: Sequence[Mapping[str, Any]]) -> dict[str, np.ndarray]:
 Column = Callable[[Line], str]
 
 BASE: dict[str, Column] = {
-    "environment": lambda line: entry_of(line.env_id).label,
+    "environment": lambda line: line.label,
     "method": lambda line: line.method,
     "seeds": lambda line: str(len(line.returns)),
     "mean return": lambda line: with_interval(line.means),
@@ -120,23 +117,18 @@ BASE: dict[str, Column] = {
 """The columns of every table that does not choose among them."""
 
 
-def markdown(
-    table: Sequence[Line], columns: Mapping[str, Any] | None = None, hidden: bool = False
-) -> str:
-    """A Markdown table of the columns, by default those of `BASE`; of hidden lines if asked for."""
+def markdown(table: Sequence[Line], columns: Mapping[str, Any] | None = None) -> str:
+    """A Markdown table of the columns, by default those of `BASE`."""
     chosen = columns or dict.fromkeys(BASE)
     made = {title: _column(title, given) for title, given in chosen.items()}
-    shown = [line for line in table if hidden or not line.hidden]
-    rows = [[column(line) for column in made.values()] for line in shown]
+    rows = [[column(line) for column in made.values()] for line in table]
     return markdown_table([list(made), *rows])
 
 
 def _column(title: str, given: Any) -> Column:
     if given is None:
         return BASE[title]
-    if isinstance(given, str) and ":" in given:
-        return load(given)  # type: ignore[no-any-return]
-    name, digits = _figure(given)
+    name, digits = (given, DIGITS) if isinstance(given, str) else (given[0], int(given[1]))
     scale, unit = (100, PERCENT) if name.endswith(PERCENT) else (1, "")
 
     def column(line: Line) -> str:
@@ -150,27 +142,9 @@ def _column(title: str, given: Any) -> Column:
     return column
 
 
-def _figure(given: Any) -> tuple[str, int]:
-    return (given, DIGITS) if isinstance(given, str) else (given[0], int(given[1]))
-
-
 def report(recipe: Recipe, table: Sequence[Line]) -> str:
     """The table of a recipe, and what stands below it."""
-    more = load(recipe.more)(table) + "\n" if recipe.more else ""
-    if recipe.gain:
-        more = f"{_gain(recipe, table)}\n"
-    return f"{markdown(table, recipe.columns)}\n{more}{recipe.note}"
-
-
-def _gain(recipe: Recipe, table: Sequence[Line]) -> str:
-    """The sentence on the last row less the first, seed by seed."""
-    figures = dict(_figure(given) for given in recipe.columns.values() if given is not None)
-    first, *_, last = table
-    added = {
-        name: with_interval(last.figure(name) - first.figure(name), digits)
-        for name, digits in figures.items()
-    }
-    return f"{recipe.gain}\n".format_map(added)
+    return f"{markdown(table, recipe.columns)}\n{recipe.note}"
 
 
 def with_interval(means: np.ndarray, digits: int = DIGITS) -> str:

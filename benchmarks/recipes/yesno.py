@@ -1,20 +1,17 @@
-"""Ways of speaking by what a model has learned, and answers that are just yes or no."""
+"""Models that speak greedily, and answers that are just yes or no."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import shutil
 
-import agents
 from benchmarks.recipes.job import RecipeJob
 from dialgym.experiments.result import Episodes
 
 
-def speak_otherwise(job: RecipeJob) -> None:
-    """The model that the method starts with, with changes of its policy's decoding."""
-    model = agents.load(job.of(job.method.start or "").model, device="cpu")
-    if job.method.hyperparameters:
-        model.policy.decoding = replace(model.policy.decoding, **job.method.hyperparameters)
-    agents.save(model, job.model)
+def copy_model(job: RecipeJob) -> None:
+    """The model that the method starts with, which is scored by other actions."""
+    job.folder.mkdir(parents=True, exist_ok=True)
+    shutil.copy(job.of(job.method.start or "").model, job.model)
 
 
 def yes_no(job: RecipeJob, part: Episodes) -> dict[str, float]:

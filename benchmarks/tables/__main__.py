@@ -15,6 +15,7 @@ from shutil import copyfile
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
 
+from benchmarks.recipes.rows import recipe_table
 from benchmarks.tables.comments import comments_table
 from benchmarks.tables.lmrl import lmrl_table
 from dialgym.cli.app import app
@@ -23,6 +24,7 @@ from dialgym.io.files import write_text
 ROOT = Path(__file__).parents[2]
 ROWS = ROOT / "benchmarks" / "results"
 DOCS = ROOT / "docs" / "results"
+RECIPE = "python -m benchmarks.recipes"
 TRANSFER = "python -m benchmarks.transfer --panel slot-filling-words"
 LMRL = "leaderboard_wordle_lmrl"
 COMMENTS = "leaderboard_comments"
@@ -43,20 +45,18 @@ LEADERBOARD: Mapping[str, str] = MappingProxyType(
     }
 )
 """Commands of ``dialgym leaderboard`` by the name of the file that they write."""
+RECIPES: Mapping[str, str] = MappingProxyType(
+    {
+        "adversarial": "adversarial --seeds 3",
+        "credit": "credit --seeds 5",
+        "yes_no": "yesno --seeds 3",
+        "pair": "pair --seeds 3",
+        "transfer": "transfer --seeds 5",
+    }
+)
+"""Arguments of ``python -m benchmarks.recipes`` that make the rows of a table."""
 OTHERS: Mapping[str, str] = MappingProxyType(
     {
-        "ppo": "python -m benchmarks.recipes ppo",
-        "adversarial": "python -m benchmarks.recipes adversarial --seeds 3",
-        "credit": "python -m benchmarks.recipes credit",
-        "yes_no": "python -m benchmarks.recipes yesno --seeds 3",
-        "language": "python -m benchmarks.recipes language --data PATH --seeds 3",
-        "grpo": "python -m benchmarks.recipes grpo",
-        "pair": "python -m benchmarks.recipes pair --seeds 3",
-        "multiwoz_policies": "python -m benchmarks.recipes multiwoz --seeds 3",
-        "multiwoz_words": "python -m benchmarks.recipes multiwoz_words --seeds 3",
-        "multiwoz_offline": "python -m benchmarks.recipes multiwoz_offline --seeds 1",
-        "multiwoz_corpus": "python -m benchmarks.recipes corpus --data CORPUS --seeds 3",
-        "transfer": "python -m benchmarks.recipes transfer",
         "transfer_errors_slot_filling_words": f"{TRANSFER} errors",
         "transfer_users_slot_filling_words": f"{TRANSFER} users",
         "slot_filling": "python -m benchmarks.tables.pydial",
@@ -91,8 +91,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def how() -> dict[str, str]:
     """The command that makes each file of docs/results."""
     rows = {name: f"dialgym leaderboard {command}" for name, command in LEADERBOARD.items()}
+    recipes = {name: f"{RECIPE} {command}" for name, command in RECIPES.items()}
     own = dict.fromkeys((LMRL, COMMENTS, PYDIAL), "python -m benchmarks.tables --write")
-    return {**rows, **own, **OTHERS}
+    return {**rows, **own, **recipes, **OTHERS}
 
 
 def make(out: Path) -> None:
@@ -100,6 +101,9 @@ def make(out: Path) -> None:
     for name, command in LEADERBOARD.items():
         where = ["--results", str(ROWS), "--markdown", str(out / f"{name}.md")]
         app(["leaderboard", *command.split(), *where], standalone_mode=False)
+    for name, command in RECIPES.items():
+        whole = f"{RECIPE} {command}"
+        write_text(out / f"{name}.md", recipe_table(command.split()[0], ROWS / "recipes", whole))
     write_text(out / f"{LMRL}.md", lmrl_table(ROWS))
     write_text(out / f"{COMMENTS}.md", comments_table(ROWS))
     write_text(out / f"{PYDIAL}.md", pydial_summary(ROWS / PYDIAL))

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.recipes.lmrl import lmrl_score
 from benchmarks.recipes.tables import with_interval
 from dialgym.experiments.panel import panel_named
 from dialgym.experiments.row_files import read_rows
@@ -37,6 +36,16 @@ def lmrl_table(rows_folder: Path) -> str:
         shown = [with_interval(drawn, 1), with_interval(greedy, 1), by_seed, f"{seconds:.0f}"]
         lines.append([name, *shown])
     return markdown_table(lines)
+
+
+def lmrl_score(r: float, least: float, mean: float, best: float) -> float:
+    """LMRL-Gym's normalisation: 0 for `least`, 50 for the `mean` of the data, 100 for `best`.
+
+    Source: Abdulhai et al. (2023), section 5; nothing is below 0.
+    """
+    if r < mean:
+        return max(50 * (r - least) / (mean - least), 0.0)
+    return 50 + 50 * (r - mean) / (best - mean)
 
 
 def _mean(row: Any, actions: str) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,6 @@ import numpy as np
 
 from agents.experiments.pydial_plots import FIXED
 from agents.experiments.pydial_tables import shown
-from benchmarks.recipes.plots import draw_heat_map
 from benchmarks.transfer.axes import AXES, ENVIRONMENTS, ERRORS, exchanges, home_of
 from benchmarks.transfer.jobs import TransferJob
 from dialgym.experiments.panel import Panel
@@ -235,3 +234,43 @@ def _frame(axes: Any, x: int, y: int) -> None:
 
     corner = (x - 0.48, y - 0.46)
     axes.add_patch(Rectangle(corner, 0.96, 0.92, fill=False, color="#d55e00", linewidth=1.6))
+
+
+# Heat maps
+
+DARK = 0.55
+"""Share of a heat map's scale from which figures are black on bright cells."""
+
+
+def draw_heat_map(
+    axes: Any,
+    values: np.ndarray,
+    texts: Sequence[Sequence[str]],
+    span: tuple[float, float],
+    names: tuple[Sequence[str], Sequence[str]],
+) -> Any:
+    """Draw (R, C) values as shades with a text in each; NaN is left blank.
+
+    Args:
+        axes: to draw on.
+        values: of the cells.
+        texts: of the cells, row by row.
+        span: values of the darkest and the brightest shade.
+        names: of the rows and of the columns.
+
+    Returns:
+        What a colour bar is made of.
+    """
+    low, high = span
+    shades = axes.imshow(values, cmap="cividis", vmin=low, vmax=high, aspect="auto")
+    for y, x in np.argwhere(np.isfinite(values)):
+        bright = (values[y, x] - low) / ((high - low) or 1.0) > DARK
+        ink = "black" if bright else "white"
+        axes.text(x, y, texts[y][x], ha="center", va="center", color=ink, size=7)
+    turned = {"rotation": 30, "ha": "left"} if len(names[1]) > 4 else {}
+    axes.set_xticks(range(len(names[1])), names[1], **turned)
+    axes.set_yticks(range(len(names[0])), names[0])
+    axes.xaxis.tick_top()
+    axes.tick_params(length=0, labelsize=8)
+    axes.spines[:].set_visible(False)
+    return shades

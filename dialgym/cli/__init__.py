@@ -3,6 +3,7 @@
 | module | commands |
 |---|---|
 | `tasks` | ``list``, ``check``, ``check-domain`` |
+| `zoo` | ``zoo`` |
 | `play`, `chat` | ``play`` and ``chat`` |
 | `collect` | ``collect`` |
 | `data` | ``data``, ``import``, ``push`` |

@@ -28,6 +28,7 @@ from dialgym.cli.terminal import read_any_bytes
 from dialgym.cli.train import train, train_command
 from dialgym.cli.train_models import train_guesser, train_reward_model
 from dialgym.cli.view import view
+from dialgym.cli.zoo import zoo
 
 KNOWN = (ValueError, ImportError, OSError, FloatingPointError)
 """Errors of our functions for bad arguments, missing packages or files, and NaN."""
@@ -96,6 +97,7 @@ def options(
 
 
 app.command("list")(list_ids)
+app.command("zoo")(zoo)
 app.command("play")(play)
 app.command("chat")(chat)
 app.command("check")(check)

@@ -220,7 +220,7 @@ def parse_policies(text: str) -> dict[str, str]:
 
 def newest_run(folder: Path) -> Path | None:
     """The run whose model was written last."""
-    from dialgym.rollouts.policies import CHECKPOINT
+    from dialgym.io.saved_models import CHECKPOINT
 
     models = sorted(folder.glob(f"*/{CHECKPOINT}"), key=lambda path: path.stat().st_mtime)
     return models[-1].parent if models else None

@@ -17,6 +17,7 @@ from rich.progress import Progress as RichProgress
 
 from dialgym.errors import did_you_mean
 from dialgym.io.files import parse_yaml
+from dialgym.io.saved_models import CHECKPOINT, ZOO, zoo_names
 from dialgym.io.sigterm import exit_status
 from dialgym.optional import namesake, require
 from dialgym.progress import Progress
@@ -78,12 +79,13 @@ EnvId = Annotated[
 
 
 def complete_runs() -> list[str]:
-    """Folders of finished runs, for completion."""
-    return [str(path.parent) for path in sorted(Path("runs").glob("*/model.zip"))]
+    """Folders of finished runs and agents of the zoo, for completion."""
+    runs = [str(path.parent) for path in sorted(Path("runs").glob(f"*/{CHECKPOINT}"))]
+    return [*runs, *(f"{ZOO}{name}" for name in zoo_names())]
 
 
 def complete_policies(ctx: typer.Context) -> list[str]:
-    """Policies for completion: those of the environment, if it has been typed, and trained runs."""
+    """Policies for completion: those of the environment, if it has been typed, and trained ones."""
     try:
         from dialgym.rollouts.policies import named_policies
 

@@ -151,7 +151,7 @@ def push(
     """
     from dialgym.datasets import load_dataset
     from dialgym.experiments import Result
-    from dialgym.rollouts.policies import find_checkpoint
+    from dialgym.io.saved_models import find_checkpoint
 
     if find_checkpoint(source) is None and Path(source).exists():
         if scores:

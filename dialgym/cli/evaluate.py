@@ -301,7 +301,8 @@ def add(
     """Score a model or policy of your own by a panel's protocol: it joins the table."""
     from dialgym.experiments.protocol import score_policy
     from dialgym.experiments.row import SCRIPTED, check_name
-    from dialgym.rollouts.policies import find_checkpoint, policy_name
+    from dialgym.io.saved_models import find_checkpoint
+    from dialgym.rollouts.policies import policy_name
     from dialgym.trust import is_code
 
     chosen = panel_named(panel)
@@ -334,7 +335,7 @@ def _trainings(
         ValueError: two are the same, or one was not trained as the panel says.
     """
     from dialgym.experiments.row import model_hash
-    from dialgym.rollouts.policies import find_checkpoint
+    from dialgym.io.saved_models import find_checkpoint
 
     trainings: list[tuple[str, PanelEnvironment, int, str]] = []
     known: dict[str, str] = {}

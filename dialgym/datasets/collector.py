@@ -26,10 +26,11 @@ from dialgym.errors import whole_number
 from dialgym.io.checksums import remove_checked
 from dialgym.io.files import read_json, write_text
 from dialgym.io.hub import check_commits, commits
+from dialgym.io.saved_models import find_checkpoint
 from dialgym.registry import RegistryEntry
 from dialgym.rollouts import Player, Report
 from dialgym.rollouts.player import Source
-from dialgym.rollouts.policies import find_checkpoint, policy_name
+from dialgym.rollouts.policies import policy_name
 from dialgym.versions import VERSION
 
 RECIPE = "collection.json"

@@ -15,10 +15,11 @@ from dialgym.io.checksums import write_json_checked
 from dialgym.io.files import write_text
 from dialgym.io.hub import commits
 from dialgym.io.locks import PATIENCE, locked
+from dialgym.io.saved_models import is_saved
 from dialgym.registry import Environment, RegistryEntry, entry_of
 from dialgym.rollouts import IncompatiblePolicyError, Policy, Report
 from dialgym.rollouts.player import policy_names
-from dialgym.rollouts.policies import is_saved, open_policy, plays_by_sampling
+from dialgym.rollouts.policies import open_policy, plays_by_sampling
 
 Problems = dict[str, IncompatiblePolicyError]
 """Reasons why a policy cannot play, by id."""

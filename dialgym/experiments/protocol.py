@@ -33,10 +33,11 @@ from dialgym.experiments.row_checks import check_author
 from dialgym.experiments.rules import rules_of
 from dialgym.io.checksums import write_json_checked
 from dialgym.io.files import check_writable, explained, read_json, write_atomically
+from dialgym.io.saved_models import find_checkpoint
 from dialgym.registry import entry_of
 from dialgym.rollouts import Policy
 from dialgym.rollouts.player import make_dialogue, policy_names
-from dialgym.rollouts.policies import find_checkpoint, learns_by_sampling, open_policy
+from dialgym.rollouts.policies import learns_by_sampling, open_policy
 from dialgym.tasks import Task
 from dialgym.versions import command_line, hardware, versions
 

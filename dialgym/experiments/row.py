@@ -20,8 +20,10 @@ import numpy as np
 from dialgym.experiments.panel import Panel, PanelEnvironment
 from dialgym.experiments.result import DRAWN, GREEDY, Episodes
 from dialgym.experiments.rules import Fingerprint, RowOrigin
+from dialgym.experiments.zoo import agent_of_row, model_file
 from dialgym.io.checksums import checksum
 from dialgym.io.files import check_regular
+from dialgym.io.saved_models import CHECKPOINT, find_checkpoint
 from dialgym.registry import entry_of
 
 FORM = "dialgym leaderboard row 1"
@@ -116,18 +118,25 @@ class ExperimentRow:
     @property
     def model_file(self) -> Path:
         """Path of its model, if it is here."""
-        return self.file.with_suffix("") / "model.zip"
+        return self.file.with_suffix("") / CHECKPOINT
 
     @property
     def is_replayable(self) -> bool:
         """True if its policy is here, so that `dialgym leaderboard check --replay` can play it."""
-        return self.is_scripted or self.model_file.is_file()
+        return self.is_scripted or self.model_file.is_file() or self._in_zoo is not None
+
+    @cached_property
+    def _in_zoo(self) -> Path | None:
+        """The file of its model in the zoo; None where that has none, or another one."""
+        agent = agent_of_row(self.values)
+        file = None if agent is None else model_file(agent)
+        return file if file is not None and is_model_of(self.values["hashes"], file) else None
 
     def find_policy(self, given: str | Path | None = None) -> str:
-        """The policy, to be opened: what a scripted row says, or the path of its model.
+        """The policy, to be opened: what a scripted row says, or the path or name of its model.
 
         Args:
-            given: where its model lies, if it has one; beside the file if None.
+            given: where its model lies, if it has one; beside the file or in the zoo if None.
 
         Raises:
             FileNotFoundError: it is not there.
@@ -135,12 +144,13 @@ class ExperimentRow:
         """
         if self.is_scripted:
             return str(self.values["policy"])
-        path = Path(given) if given else self.model_file
-        path = path / "model.zip" if path.is_dir() else path
-        if not path.is_file():
+        here = self.model_file if self.model_file.is_file() else self._in_zoo or self.model_file
+        place = Path(given) if given else here
+        path = find_checkpoint(place)
+        if path is None:
             raise FileNotFoundError(
-                f"{str(self.file)!r}: its model is not at {str(path)!r}. Say where it is "
-                "(--model FILE)."
+                f"{str(self.file)!r}: its model is not at {str(place)!r}, nor in the zoo. Say "
+                "where it is (--model FILE)."
             )
         if not is_model_of(self.values["hashes"], path):
             raise ValueError(

@@ -9,6 +9,7 @@ import numpy as np
 
 from dialgym.errors import with_settings
 from dialgym.io.objects import load, resolve
+from dialgym.io.saved_models import find_checkpoint
 from dialgym.kinds import numeric_kinds
 from dialgym.registry import Environment, RegistryEntry, check_id, entry_of
 from dialgym.rollouts.episode_batch import EpisodeBatch
@@ -16,7 +17,6 @@ from dialgym.rollouts.episodes import Job, Report
 from dialgym.rollouts.games import log_games, play_games, script_games, speaker_games, tree_games
 from dialgym.rollouts.policies import (
     Policy,
-    find_checkpoint,
     named_policies,
     no_settings,
     open_policy,

@@ -10,8 +10,15 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from dialgym.errors import unknown
-from dialgym.io.hub import PREFIX, SourceError, hub_hint
+from dialgym.io.hub import SourceError, hub_hint
 from dialgym.io.objects import find_object
+from dialgym.io.saved_models import (
+    CHECKPOINT,
+    CONFIGS,
+    UNFINISHED,
+    find_checkpoint,
+    find_language_model,
+)
 from dialgym.kinds import KINDS
 from dialgym.optional import namesake
 from dialgym.rollouts.episodes import seed_policy
@@ -22,11 +29,6 @@ from dialgym.trust import distrusted, is_code
 from dialgym.views.env_spec import made_from
 from dialgym.views.wrappers import replacement
 
-CHECKPOINT = "model.zip"
-UNFINISHED = "checkpoint.zip"
-"""File of a run that has no model yet."""
-CONFIGS = ("config.json", "adapter_config.json")
-"""Files of which the folder of a language model has one."""
 READERS = "dialgym.checkpoints"
 """Entry points that load a saved model from a path."""
 
@@ -246,27 +248,6 @@ def _import(path: str, trust: bool) -> Any:
             "(module:object)."
         ) from error
     return imported()
-
-
-def find_language_model(path: str | PathLike[str]) -> str | None:
-    """Find a language model: its folder, or its name on the Hugging Face hub."""
-    if str(path).startswith(PREFIX):
-        return str(path)
-    folder = Path(path).expanduser()
-    return str(folder) if any((folder / name).is_file() for name in CONFIGS) else None
-
-
-def find_checkpoint(path: str | PathLike[str]) -> Path | None:
-    """The file that `path` means: itself, with ``.zip`` added, or the model in a run's folder."""
-    for file in (Path(path), Path(f"{path}.zip"), Path(path) / CHECKPOINT):
-        if file.is_file():
-            return file
-    return None
-
-
-def is_saved(path: str | PathLike[str]) -> bool:
-    """Tell if there is a saved model or a language model at a path, or of a name on the hub."""
-    return bool(find_checkpoint(path) or find_language_model(path))
 
 
 def _load(path: str | PathLike[str], named: Collection[str], learner: str, trust: bool) -> Any:

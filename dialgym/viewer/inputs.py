@@ -12,7 +12,7 @@ from dialgym.experiments.curves import FILES as CURVES
 from dialgym.experiments.result import Result, read_json
 from dialgym.io.files import check_regular
 from dialgym.io.hub import PREFIX
-from dialgym.rollouts.policies import CHECKPOINT, CONFIGS
+from dialgym.io.saved_models import CHECKPOINT, CONFIGS, ZOO, find_checkpoint
 from dialgym.viewer.listing import Listing
 from dialgym.viewer.query import NotHereError
 from dialgym.viewer.training_runs import RunFolder
@@ -51,7 +51,7 @@ class ViewerInputs:
     """All inputs, by number.
 
     Args:
-        paths: of runs, data sets and results; or ``hf:NAME`` of a data set.
+        paths: of runs, data sets and results; ``zoo:NAME``, or ``hf:NAME`` of a data set.
         trust: data sets may name code; see `dialgym.load_dataset`.
 
     Raises:
@@ -101,7 +101,8 @@ class ViewerInputs:
         if path.startswith(PREFIX):
             yield DIALOGUES, path, path, self._dialogues(path)
             return
-        location = Path(path).expanduser()
+        agent = find_checkpoint(path) if path.startswith(ZOO) else None
+        location = Path(path).expanduser() if agent is None else agent.parent
         _check_exists(location)
         parts = list(self._parts(location))
         if not parts:

@@ -15,8 +15,8 @@ import numpy as np
 from dialgym.experiments.curves import read_curve, smooth
 from dialgym.io.files import read_yaml
 from dialgym.io.locks import is_locked
+from dialgym.io.saved_models import CHECKPOINT, find_language_model
 from dialgym.registry import RegistryEntry, check_id, entry_of
-from dialgym.rollouts.policies import CHECKPOINT, find_language_model
 from dialgym.tasks.base import SYSTEM, USER
 from dialgym.viewer.query import NotHereError
 

@@ -1,14 +1,13 @@
 """Speakers of the party that is not the learner."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from dialgym.errors import one_of, with_settings
-from dialgym.io.hub import PREFIX
 from dialgym.io.objects import find_object
+from dialgym.io.saved_models import is_saved
 from dialgym.simulators import Speaker
 from dialgym.tasks import ActPolicy, ActSpeaker, Task
 
@@ -72,7 +71,7 @@ def _named(task: Task, party: str, name: str | None, settings: dict[str, Any]) -
     name = name or next(iter(task.speakers.get(party, {})), None)
     if name is None:
         return MissingSpeaker()
-    if name not in task.speakers.get(party, {}) and _is_saved(name):
+    if name not in task.speakers.get(party, {}) and is_saved(name):
         settings, name = {"model": name, **settings}, SAVED
     if ":" not in name:
         return task.speaker_named(party, name, **settings)
@@ -82,11 +81,6 @@ def _named(task: Task, party: str, name: str | None, settings: dict[str, Any]) -
         raise ValueError(f"{error} {LANGUAGE_MODELS}") from None
     speaker: Speaker = with_settings(make, f"simulator {name!r} of {task.name}", settings)
     return speaker
-
-
-def _is_saved(name: str) -> bool:
-    """Return True for the path of a model, with or without `.zip`, or a name on the hub."""
-    return name.startswith(PREFIX) or Path(name).exists() or Path(f"{name}.zip").is_file()
 
 
 def other_party(task: Task, learner: str) -> str:

@@ -102,6 +102,11 @@ def test_the_wheel_holds_each_file(wheel: Path, pattern: str):
     assert not files - names_in(wheel)
 
 
+def test_the_zoo_is_in_no_wheel(wheel: Path):
+    assert (ROOT / "zoo" / "zoo.json").is_file()
+    assert not [name for name in names_in(wheel) if "model.zip" in name or "zoo.json" in name]
+
+
 def test_the_wheel_carries_both_notices(wheel: Path):
     names = {Path(name).name for name in names_in(wheel) if ".dist-info/" in name}
     assert {"LICENSE", "NOTICE"} <= names
