@@ -13,12 +13,13 @@
 FROM python:3.13-slim
 
 ARG TORCH=""
-ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PYTHONUNBUFFERED=1
+ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PYTHONUNBUFFERED=1 DIALGYM_ZOO=/opt/dialgym/zoo
 
 WORKDIR /opt/dialgym
 COPY pyproject.toml constraints.txt README.md LICENSE NOTICE CHANGELOG.md envs_registry.yaml ./
 COPY dialgym dialgym
 COPY agents agents
+COPY zoo zoo
 RUN pip install ${TORCH:-$(grep '^torch==' constraints.txt)} \
     && pip install -c constraints.txt ".[agents,data,web,ui]"
 

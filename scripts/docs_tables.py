@@ -1,8 +1,8 @@
 """Tables of the documentation that are made from code: environments, rewards, algorithms, options.
 
-Run ``python scripts/docs_tables.py`` after a row of envs_registry.yaml or of `agents.registry`, or
-a field of `agents.TrainConfig`, changes; a test holds pages and code equal. Each table stands
-between markers, ``<!-- NAME: made by scripts/docs_tables.py -->`` and ``<!-- end -->``.
+Run ``python scripts/docs_tables.py`` after a row of envs_registry.yaml or of `agents.registry`, a
+field of `agents.TrainConfig` or the zoo changes; a test holds pages and code equal. Each table
+stands between markers, ``<!-- NAME: made by scripts/docs_tables.py -->`` and ``<!-- end -->``.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,6 +16,7 @@ from family_table import families
 from agents.registry import ALGORITHMS
 from agents.training.config import TrainConfig
 from dialgym.experiments.tables import markdown_table
+from dialgym.experiments.zoo import COLUMNS, read_zoo
 from dialgym.io.files import write_text
 from dialgym.io.objects import load
 from dialgym.rewards import make_reward
@@ -64,8 +65,32 @@ def options() -> str:
     return markdown_table(rows)
 
 
+def zoo_agents() -> str:
+    """The trained agents that come with the repository."""
+    return markdown_table([COLUMNS, *(agent.cells() for agent in read_zoo())])
+
+
+def zoo_commands() -> str:
+    """Commands and code that try a trained agent, one of Wordle where there is one."""
+    agents = sorted(read_zoo(), key=lambda agent: ("Wordle" not in agent.id, agent.name))
+    place, environment = agents[0].place, agents[0].id.rpartition("/")[2]
+    commands = {
+        "dialgym zoo": "all of them, with their scores",
+        f"dialgym evaluate {place}": "score one where it was trained",
+        f"dialgym play {environment} --policy {place}": "watch it play",
+        f"dialgym play {environment} --as user --against {place}": "play against it",
+    }
+    width = max(map(len, commands))
+    shell = "".join(f"{command:<{width}}  # {what}\n" for command, what in commands.items())
+    code = f'import agents\nimport dialgym\n\nmodel = agents.load("{place}")\n'
+    code += "print(dialgym.evaluate(model, episodes=50, seeds=[0]))\n"
+    return f"```bash\n{shell}```\n\n```python\n{code}```\n"
+
+
 TABLES: Mapping[str, tuple[str, Callable[[], str]]] = {
     "environments": ("README.md", families),
+    "zoo": ("README.md", zoo_commands),
+    "zoo-agents": ("docs/quickstart.md", zoo_agents),
     "rewards": ("docs/rewards.md", rewards),
     "algorithms": ("docs/training.md", algorithms),
     "options": ("docs/training.md", options),

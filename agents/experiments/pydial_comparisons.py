@@ -13,8 +13,8 @@ import numpy as np
 from agents.experiments import published
 from agents.experiments.pydial_panel import SCRIPTED, Task
 from agents.experiments.pydial_results import Results
-from dialgym.experiments.significance import ALPHA, holm, welch_p_value
-from dialgym.experiments.statistics import format_estimate, welch_difference
+from dialgym.experiments.significance import ALPHA, holm, welch_difference, welch_p_value
+from dialgym.experiments.statistics import format_estimate
 from dialgym.experiments.tables import markdown_table
 
 HANDCRAFTED = "handcrafted"
@@ -92,7 +92,7 @@ def _compared(name: str, family: Sequence[Comparison], at_once: Sequence[int]) -
         str(len(family)),
         str(seeds[0]) if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}",
         *(f"{own.count(sign)} ({at_once.count(sign)})" for sign in (1, 0, -1)),
-        format_estimate(gap, 1, signed=True),
+        format_estimate(gap.estimate, 1, signed=True),
         *(_tasks(family, own, sign) for sign in (1, -1)),
     ]
 

@@ -26,7 +26,7 @@ from dialgym.experiments.plots import (
     save_figure,
     tidy,
 )
-from dialgym.experiments.statistics import environment_estimates, seed_estimate
+from dialgym.experiments.statistics import PERCENT, environment_estimates, seed_estimate
 
 FIXED = {"handcrafted": INK, "random": GREY}
 
@@ -70,14 +70,14 @@ def plot_curves(results: Results, path: Path) -> None:
 
 def _curve(axes: Any, results: Results, name: str, task: Task) -> None:
     values = {test: results.success(name, task, test) for test in results.tests}
-    points = {test: seed_estimate(each) for test, each in values.items() if len(each)}
+    points = {test: seed_estimate(each, PERCENT) for test, each in values.items() if len(each)}
     colour, style = _look(results, name)
     if points and name in SCRIPTED:
         level = points[max(points)].value
         axes.axhline(level, color=colour, linewidth=1.1, linestyle=style, label=name, zorder=1)
     elif points:
         line = {"linestyle": style, "linewidth": 1.5, "marker": "o", "ms": 2.5, "label": name}
-        draw_band(axes, [*points], [*points.values()], colour, percent=True, **line)
+        draw_band(axes, [*points], [*points.values()], colour, **line)
 
 
 def plot_ranking(results: Results, path: Path) -> None:
@@ -97,7 +97,7 @@ def plot_ranking(results: Results, path: Path) -> None:
 def _rank(axes: Any, results: Results, group: Group) -> None:
     last = results.tests[-1]
     estimates = {
-        name: environment_estimates(matrix(results, name, group.tasks, last))
+        name: environment_estimates(matrix(results, name, group.tasks, last), PERCENT)
         for name in group.methods
     }
     names = sorted(estimates, key=lambda name: estimates[name].mean.value)

@@ -19,6 +19,7 @@ from agents.experiments.pydial_panel import SCRIPTED, Task
 from agents.experiments.pydial_results import Results
 from dialgym.experiments.row_files import PYDIAL
 from dialgym.experiments.statistics import (
+    PERCENT,
     Estimate,
     environment_estimates,
     format_estimate,
@@ -78,7 +79,7 @@ def by_masks(results: Results, group: Group) -> str:
     last, rows = results.tests[-1], []
     for name in group.methods:
         found = [matrix(results, name, tasks, last) for tasks in parts.values()]
-        means = [environment_estimates(values).mean for values in found]
+        means = [environment_estimates(values, PERCENT).mean for values in found]
         rows.append((means[0].value, [name, str(found[0].shape[1]), *map(shown, means)]))
     ordered = [row for _, row in sorted(rows, key=lambda row: -row[0])]
     return markdown_table([["method", "seeds", *parts], *ordered])
@@ -141,8 +142,9 @@ def _head(results: Results) -> str:
     return (
         "# PyDial's benchmark\n\n"
         f"Domains: {' and '.join(sources)}. Tests of {', '.join(map(str, episodes))} dialogues "
-        "after each number of training dialogues. In brackets 95 % intervals: over the seeds of a "
-        "task Student's t, over several tasks a bootstrap of each task's seeds.\n"
+        "after each number of training dialogues. In brackets 95 % intervals: of "
+        "Student's t over seeds (several tasks: Welch and Satterthwaite; the interquartile mean: a "
+        "jackknife of the seeds), on the logit scale.\n"
     )
 
 
@@ -165,7 +167,7 @@ def overall(results: Results, group: Group) -> str:
     rows = [["method", "seeds", "mean", "IQM", *[f"after {n:,}" for n in tests[:-1]], "reward"]]
     for name in group.methods:
         matrices = [matrix(results, name, group.tasks, test) for test in tests]
-        final = environment_estimates(matrices[-1])
+        final = environment_estimates(matrices[-1], PERCENT)
         rewards = [results.of_task(name, t, tests[-1])[:, REWARD].mean() for t in group.tasks]
         means = [f"{found.mean():.1f}" if found.size else "" for found in matrices[:-1]]
         seeds = str(matrices[-1].shape[1])
@@ -193,7 +195,7 @@ def drawn_and_best(results: Results, group: Group) -> str:
         seeds = min(len(found) for way in both for found in way)
         if seeds:
             ways = [np.stack([found[:seeds, :2] for found in way]) for way in both]
-            drawn, best = (environment_estimates(100 * way[..., 0]).mean for way in ways)
+            drawn, best = (environment_estimates(100 * way[..., 0], PERCENT).mean for way in ways)
             gap = environment_estimates(100 * (ways[0] - ways[1])[..., 0]).mean
             rewards = [f"{way[..., REWARD].mean():.1f}" for way in ways]
             cells = [f"{shown(e)} / {r}" for e, r in zip((drawn, best), rewards)]
@@ -219,7 +221,7 @@ def by_task(results: Results) -> str:
 def _final(results: Results, name: str, task: Task, test: int) -> str:
     if not _has(results, name, task):
         return ""
-    success = seed_estimate(results.success(name, task, test))
+    success = seed_estimate(results.success(name, task, test), PERCENT)
     reward = results.of_task(name, task, test)[:, REWARD].mean()
     return f"{shown(success)} / {reward:.1f}"
 
@@ -231,7 +233,9 @@ def on_the_way(results: Results) -> str:
         for name in results.names():
             found = [results.success(name, task, test) for test in results.tests]
             if len(found[-1]):
-                cells = [shown(seed_estimate(values)) if len(values) else "" for values in found]
+                cells = [
+                    shown(seed_estimate(values, PERCENT)) if len(values) else "" for values in found
+                ]
                 rows.append([str(task), name, str(len(found[-1])), *cells])
     return markdown_table(rows)
 
@@ -276,5 +280,5 @@ def difference(estimate: Estimate) -> str:
 
 
 def shown(estimate: Estimate) -> str:
-    """Format a percentage with its interval, cut to what a percentage can be."""
-    return format_estimate(estimate, 1, percent=True)
+    """Format a percentage with its interval."""
+    return format_estimate(estimate, 1)

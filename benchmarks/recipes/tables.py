@@ -12,8 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dialgym.experiments.measures import BOUNDS as OF_MEASURES
 from dialgym.experiments.row import AS_NAMED
-from dialgym.experiments.statistics import Estimate, format_estimate, iqm, seed_estimate
+from dialgym.experiments.statistics import (
+    Estimate,
+    Interval,
+    format_estimate,
+    iqm,
+    seed_estimate,
+)
 from dialgym.experiments.tables import markdown_table
 from dialgym.registry import entry_of
 
@@ -23,6 +30,9 @@ if TYPE_CHECKING:
 
 DIGITS = 3
 PERCENT = " %"
+RATES = ("success", "found", "true")
+BOUNDS = {**OF_MEASURES, "correlation": (-1.0, 1.0), **dict.fromkeys(RATES, (0.0, 1.0))}
+"""The least and the greatest value of figures that have any."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +147,7 @@ def _column(title: str, given: Any) -> Column:
             return ""
         if unit and isinstance(given, str):
             return f"{values.mean():.1f}{unit}"
-        return f"{with_interval(values, digits)}{unit}"
+        return f"{with_interval(values, digits, bounds_of(name))}{unit}"
 
     return column
 
@@ -147,7 +157,15 @@ def report(recipe: Recipe, table: Sequence[Line]) -> str:
     return f"{markdown(table, recipe.columns)}\n{recipe.note}"
 
 
-def with_interval(means: np.ndarray, digits: int = DIGITS) -> str:
+def bounds_of(name: str) -> Interval | None:
+    """The least and the greatest value of a figure, where it is a rate or a correlation."""
+    if name.endswith(PERCENT):
+        return 0.0, 100.0
+    return BOUNDS.get(name)
+
+
+def with_interval(means: np.ndarray, digits: int = DIGITS, bounds: Interval | None = None) -> str:
     """Format the mean over seeds (S,) and, of several seeds, its interval; no zero is negative."""
-    estimate = Estimate(*(round(float(value), digits) + 0.0 for value in seed_estimate(means)))
+    found = seed_estimate(means, bounds)
+    estimate = Estimate(*(round(float(value), digits) + 0.0 for value in found))
     return format_estimate(estimate, digits)

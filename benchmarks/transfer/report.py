@@ -48,7 +48,9 @@ class Cell:
 
     def estimate(self, metric: str) -> Estimate:
         """Success in per cent, or the return, with its interval over seeds."""
-        return seed_estimate(self.success if metric == "success" else self.returns)
+        if metric == "success":
+            return seed_estimate(self.success, (0.0, 100.0))
+        return seed_estimate(self.returns)
 
 
 Results = Mapping[TransferJob, Mapping[str, Any]]
@@ -181,7 +183,7 @@ def _curves(cells: Cells, path: Path, metric: str) -> None:
 def _curve(axes: Any, row: Mapping[str, Cell], metric: str, colour: str) -> Any:
     x = [float(name.removesuffix(" %")) for name in row]
     found, style = [cell.estimate(metric) for cell in row.values()], {"marker": "o", "ms": 3}
-    line = draw_band(axes, x, found, colour, metric == "success", linewidth=1.5, **style)
+    line = draw_band(axes, x, found, colour, linewidth=1.5, **style)
     for at, cell in zip(x, row.values()):
         if cell.home:
             axes.axvline(at, color=INK, linewidth=0.8, linestyle=DASHED, zorder=0)
@@ -209,7 +211,7 @@ def _maps(cells: Cells, path: Path, metric: str) -> None:
         found = [[cells[place, name].get(target) for target in targets] for place in places]
         known = [[cell.estimate(metric) if cell else None for cell in row] for row in found]
         values = [[np.nan if e is None else e.value for e in row] for row in known]
-        texts = [["" if e is None else _spelled(e, metric) for e in row] for row in known]
+        texts = [["" if e is None else _spelled(e) for e in row] for row in known]
         above = targets if axes is grid[0, 0] else [""] * len(targets)
         shades = draw_heat_map(axes, np.array(values), texts, span, (places, above))
         axes.set_title(name, fontsize=9, color=INK, loc="left")
@@ -220,13 +222,12 @@ def _maps(cells: Cells, path: Path, metric: str) -> None:
     save_figure(figure, path)
 
 
-def _spelled(found: Estimate, metric: str) -> str:
+def _spelled(found: Estimate) -> str:
     """A figure with its interval below it."""
     text = f"{found.value:.1f}"
     if not found.is_bounded:
         return text
-    low, high = np.clip(found.interval, 0, 100) if metric == "success" else found.interval
-    return f"{text}\n{low:.1f} to {high:.1f}"
+    return f"{text}\n{found.low:.1f} to {found.high:.1f}"
 
 
 def _frame(axes: Any, x: int, y: int) -> None:

@@ -20,18 +20,18 @@
 
 from dialgym.experiments.analysis import Analysis, analyze
 from dialgym.experiments.benchmark import Benchmark, benchmark, load_results
+from dialgym.experiments.bootstrap import mean_difference
 from dialgym.experiments.evaluate import EvaluateOptions, evaluate
 from dialgym.experiments.multi_domain import Scripted, evaluate_domains
 from dialgym.experiments.result import Episodes, Result
 from dialgym.experiments.rules import Fingerprint, rules_of
+from dialgym.experiments.significance import probability_of_improvement
 from dialgym.experiments.statistics import (
     Estimate,
     format_estimate,
-    mean_difference,
     minimum_detectable_gap,
     pass_hat_k,
     performance_profile,
-    probability_of_improvement,
 )
 from dialgym.rollouts import IncompatiblePolicyError, Policy, Predictor, episode_seed
 

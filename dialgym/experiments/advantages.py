@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dialgym.experiments.statistics import RESAMPLES, Estimate, interval
+from dialgym.experiments.bootstrap import RESAMPLES, interval
+from dialgym.experiments.statistics import Estimate
 from dialgym.registry import Environment, entry_of
 from dialgym.rollouts.episodes import seeded
 from dialgym.rollouts.policies import Predictor, observation_adapter, takes_masks

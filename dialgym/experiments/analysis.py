@@ -15,7 +15,8 @@ import numpy as np
 from gymnasium.utils.seeding import np_random
 
 from dialgym.datasets import Dataset
-from dialgym.experiments.statistics import Estimate, format_estimate, measured_mean
+from dialgym.experiments.bootstrap import measured_mean
+from dialgym.experiments.statistics import Estimate, format_estimate
 from dialgym.experiments.tables import markdown_table
 from dialgym.io.files import parse_json
 from dialgym.language import Utterance

@@ -11,10 +11,12 @@ from html import escape
 
 import numpy as np
 
+from dialgym.experiments.bootstrap import mean_difference
+from dialgym.experiments.measures import BOUNDS
 from dialgym.experiments.panel import PanelEnvironment
 from dialgym.experiments.ranking import RankedPolicy, Ranking, SeedScores, difference, label_of
 from dialgym.experiments.row import ACTIONS, MODEL_ACTIONS, RETURN, SCRIPTED
-from dialgym.experiments.statistics import format_estimate, format_interval, mean_difference
+from dialgym.experiments.statistics import format_estimate, format_interval
 from dialgym.experiments.tables import markdown_table
 from dialgym.io.tables import html_table
 
@@ -36,7 +38,7 @@ def measure_row(
     if not known or len(known) < len(measured):
         return None
     part = SeedScores(tuple(one.seed for one in own), np.array(known))
-    return RankedPolicy(row.name, actions, {environment.id: part})
+    return RankedPolicy(row.name, actions, {environment.id: part}, bounds=BOUNDS.get(name))
 
 
 def measures_as_markdown(ranking: Ranking) -> str:
@@ -53,9 +55,10 @@ def measures_as_html(ranking: Ranking) -> str:
 
 
 NOTE = """\
-Measures of the replies that rows are scored by; in brackets the 95 % interval of a bootstrap of the
-runs (of the replies, where there is one run). `judge` is the share of replies that are good to a
-judge which pays no reward; `distinct2` and `sacrebleu` are of all replies of a run together.
+Measures of the replies that rows are scored by; in brackets the 95 % interval, Student's t over
+runs (over the replies of the one run, where there is no other), of shares on the logit scale.
+`judge` is the share of replies that are good to a judge which pays no reward; `distinct2` and
+`sacrebleu` are of all replies of a run together.
 """
 
 
@@ -122,9 +125,9 @@ def _difference_cells(one: RankedPolicy, two: RankedPolicy, env_id: str, digits:
     gap, base = difference(one, two), two.estimate.value
     assert gap is not None
     return [
-        *(format_estimate(each, digits) for each in (one.estimate, two.estimate, gap)),
+        *(format_estimate(each, digits) for each in (one.estimate, two.estimate, gap.estimate)),
         format_interval(over_replies(one.scores[env_id], two.scores[env_id]), digits),
-        f"{100 * gap.value / abs(base):+.1f}" if base else "-",
+        f"{100 * gap.estimate.value / abs(base):+.1f}" if base else "-",
     ]
 
 

@@ -25,6 +25,9 @@ from dialgym.tasks.replies import ReplyTask
 JUDGE = "judge"
 OF_SETS = (*DISTINCT, BLEU)
 """Measures of a set of replies, which no single reply has."""
+SHARES = (JUDGE, "intent", "rouge1", "rougeL", "rougeLsum", "meteor", BLEU, *DISTINCT)
+BOUNDS = {"sentiment": (-1.0, 1.0), **dict.fromkeys(SHARES, (0.0, 1.0))}
+"""The least and the greatest value of measures that have any."""
 DIGITS = 3
 """Of what is kept of a reply."""
 CLOSE = 1e-6

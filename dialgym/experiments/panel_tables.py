@@ -10,16 +10,20 @@ from dialgym.experiments.measure_tables import (
     measures_as_markdown,
 )
 from dialgym.experiments.ranking import (
+    BOUNDS,
     RankedPolicy,
     Ranking,
     difference,
     improvement,
-    is_better,
 )
 from dialgym.experiments.row import total_cpu_seconds
+from dialgym.experiments.significance import ALPHA
 from dialgym.experiments.statistics import format_estimate
 from dialgym.experiments.tables import markdown_table
 
+OF_EPISODES = "†"
+"""Mark of an interval over episodes, for want of runs."""
+EPISODES_NOTE = f"{OF_EPISODES}: over the episodes of the one run"
 PASSES = 4
 """The k of pass^k."""
 UNITS = {"score": "score", "return": "return", "success": "success %"}
@@ -56,7 +60,7 @@ def _cells(ranking: Ranking, i: int) -> list[str]:
     cells = [
         rank if low else "-",
         row.label,
-        format_estimate(row.estimate, digits),
+        _mean(row, digits),
         format_estimate(row.iqm, digits),
         f"{row.mean_success:.1f} %",
         "-" if row.other_mean is None else f"{row.other_mean:.{digits}f}",
@@ -73,6 +77,11 @@ def _cells(ranking: Ranking, i: int) -> list[str]:
     ]
 
 
+def _mean(row: RankedPolicy, digits: int) -> str:
+    """The mean with its interval, marked where that is over episodes."""
+    return format_estimate(row.estimate, digits) + (OF_EPISODES if row.is_of_episodes else "")
+
+
 def _next(ranking: Ranking, i: int) -> str:
     if i + 1 >= ranking.complete:
         return "-"
@@ -86,6 +95,9 @@ def _has_passes(ranking: Ranking) -> bool:
 def ranking_caption(ranking: Ranking) -> str:
     """Tell what the figures mean."""
     panel, digits = ranking.panel, DIGITS[ranking.metric]
+    within = " on the logit scale" if ranking.metric in BOUNDS else ""
+    marked = any(row.is_of_episodes for row in ranking.rows)
+    episodes = f" ({EPISODES_NOTE})" if marked else ""
     gap = "" if ranking.gap is None else (
         f" Minimum detectable gap (80 % power, median of the rows): {ranking.gap:.{digits}f}."
     )  # fmt: skip
@@ -99,13 +111,20 @@ def ranking_caption(ranking: Ranking) -> str:
         more += f" WITHOUT A CHECKSUM: files of {', '.join(ranking.unsealed)}."
     return (
         f"{panel.label}: {panel.description} Ranked by {UNITS[ranking.metric]}, the mean over "
-        "environments; in brackets the 95 % interval of a bootstrap of each environment's runs (of "
-        "the episodes, where there is one run). Rows whose difference has a 95 % interval "
-        "(Student's t) that holds 0 are tied: their ranks overlap; rows that lack environments "
+        "environments; in brackets the 95 % interval, Student's t over runs"
+        f"{within}{episodes}. Rows are tied, and their ranks overlap, unless Welch's t test tells "
+        f"them apart with Holm's correction over {_pairs(ranking)}: in 95 % of such tables no rank "
+        "is wrong. Rows that lack environments "
         "have no rank. In round brackets the way of playing; other way: the "
         "same policy played greedily, or drawn. Better than next: probability that a run is better "
         f"than one of the next row.{more}{gap}"
     )
+
+
+def _pairs(ranking: Ranking) -> str:
+    """``all 66 pairs``."""
+    count = ranking.complete * (ranking.complete - 1) // 2
+    return f"all {count} pairs" if count != 1 else "its pair"
 
 
 def ranking_as_markdown(ranking: Ranking) -> str:
@@ -143,24 +162,26 @@ def compare_rows(ranking: Ranking, first: str, second: str) -> str:
     rows = [["environment", a.label, b.label, "difference"]]
     for env_id in common:
         one, other = (
-            RankedPolicy(row.name, row.actions, {env_id: row.scores[env_id]}) for row in (a, b)
+            RankedPolicy(row.name, row.actions, {env_id: row.scores[env_id]}, bounds=row.bounds)
+            for row in (a, b)
         )
         gap = difference(one, other)
         assert gap is not None
-        cells = [format_estimate(each, digits) for each in (one.estimate, other.estimate, gap)]
+        cells = [_mean(one, digits), _mean(other, digits), format_estimate(gap.estimate, digits)]
         rows.append([env_id.rpartition("/")[2], *cells])
     chance = improvement(a, b)
     verdict = (
-        f"{first} is better" if is_better(whole)
-        else f"{second} is better" if is_better(difference(b, a))
-        else "a tie: the interval holds 0"
+        "a tie: the interval holds 0" if whole.p_value > ALPHA
+        else f"{first if whole.estimate.value > 0 else second} is better"
     )  # fmt: skip
+    marked = "" if not (a.is_of_episodes or b.is_of_episodes) else f" {EPISODES_NOTE}."
     more = "" if chance is None else f" Probability of improvement: {format_estimate(chance, 2)}."
     measures = compare_measures(ranking, first, second)
     where = "1 environment" if len(common) == 1 else f"{len(common)} environments"
     return (
         f"{markdown_table(rows)}\nOver {where} the difference is "
-        f"{format_estimate(whole, digits)} ({UNITS[ranking.metric]}): {verdict}.{more}\n"
+        f"{format_estimate(whole.estimate, digits)} ({UNITS[ranking.metric]}): {verdict}."
+        f"{more}{marked}\n"
     ) + (measures and f"\n{measures}")
 
 

@@ -56,7 +56,6 @@ def draw_band(
     x: Sequence[float],
     estimates: Sequence[Estimate],
     colour: str,
-    percent: bool = False,
     **line: Any,
 ) -> Any:
     """Draw figures as a line, in a band of their intervals where these are known.
@@ -65,7 +64,6 @@ def draw_band(
         axes: to draw on.
         x, estimates: the points.
         colour: of both.
-        percent: the band is cut to what a percentage can be.
         line: as for `Axes.plot`.
 
     Returns:
@@ -73,8 +71,7 @@ def draw_band(
     """
     (drawn,) = axes.plot(x, [e.value for e in estimates], color=colour, **line)
     if all(e.is_bounded for e in estimates):
-        bounds = np.array([e.interval for e in estimates]).T
-        low, high = bounds.clip(0, 100) if percent else bounds
+        low, high = np.array([e.interval for e in estimates]).T
         axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
     return drawn
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from dialgym.experiments.panel import Panel
-from dialgym.experiments.ranking import RankedPolicy, Ranking, SeedScores
+from dialgym.experiments.ranking import BOUNDS, RankedPolicy, Ranking, SeedScores
 from dialgym.experiments.result import DRAWN, GREEDY
 from dialgym.experiments.row import SCRIPTED
 from dialgym.experiments.row_files import PyDialRow, read_pydial_csv
@@ -89,7 +89,8 @@ def _ranked_policy(panel: Panel, file: Path, rows: Sequence[PyDialRow]) -> Ranke
     success = {env_id: part.values for env_id, part in _scores(panel, main, "success").items()}
     origins = [*_origins(file, rows)]
     others = _scores(panel, rest, column)
-    return RankedPolicy(file.stem, actions, scores, others, success, origins=origins)
+    bounds = BOUNDS.get(column)
+    return RankedPolicy(file.stem, actions, scores, others, success, (), origins, bounds)
 
 
 def _scores(panel: Panel, tests: Tests, column: str) -> dict[str, SeedScores]:

@@ -1,9 +1,9 @@
 """Ranking of the rows of a panel: means with intervals, ranks with ties, comparisons, gaps.
 
 A row of the table is a name with several runs (trainings) in several environments. Environments
-weigh the same. Intervals of a row are of a stratified bootstrap: in each environment the runs are
-drawn with replacement (Agarwal et al. 2021, arXiv 2108.13264), or its episodes where there is one
-run. Rows are ranked by intervals of their differences; see `difference`.
+weigh the same. Intervals are Student's t over the runs, or over the episodes where there is one
+run. Rows are ranked by tests of their differences (`difference`), with Holm's correction over all
+pairs of a table.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -20,16 +21,25 @@ from dialgym.errors import unknown
 from dialgym.experiments.panel import Panel
 from dialgym.experiments.row import AS_NAMED, SCRIPTED, ExperimentRow
 from dialgym.experiments.rules import Fingerprint, RowOrigin, older_rules
-from dialgym.experiments.statistics import (
-    Estimate,
-    interval,
-    iqm,
+from dialgym.experiments.significance import (
+    ALPHA,
+    Difference,
+    holm,
     mean_improvement,
-    minimum_detectable_gap,
-    pass_hat_k,
-    resample_runs,
     welch_difference,
 )
+from dialgym.experiments.statistics import (
+    PERCENT,
+    Estimate,
+    Interval,
+    iqm_estimate,
+    mean_estimate,
+    minimum_detectable_gap,
+    pass_hat_k,
+)
+
+BOUNDS = {"success": PERCENT}
+"""The least and the greatest value of metrics that have any."""
 
 
 class SeedScores(NamedTuple):
@@ -56,6 +66,7 @@ class RankedPolicy:
         success: (K, E) per cent, by id.
         rows: the files; none where means of runs alone are known.
         origins: the rules that its rows say they were played by.
+        bounds: the least and the greatest value that the metric can have, if there are any.
     """
 
     name: str
@@ -65,6 +76,7 @@ class RankedPolicy:
     success: Mapping[str, np.ndarray] = field(default_factory=dict)
     rows: Sequence[ExperimentRow] = ()
     origins: Sequence[RowOrigin] = ()
+    bounds: Interval | None = None
 
     @property
     def label(self) -> str:
@@ -74,19 +86,18 @@ class RankedPolicy:
     @cached_property
     def estimate(self) -> Estimate:
         """The mean over environments."""
-        drawn = [resample_runs(part.values, i).mean(1) for i, part in enumerate(self._ordered)]
-        value = np.mean([part.values.mean() for part in self._ordered])
-        return Estimate(float(value), *interval(np.mean(drawn, axis=0)))
+        return mean_estimate([part.values for part in self._ordered], self.bounds)
 
     @cached_property
     def iqm(self) -> Estimate:
         """The interquartile mean over the runs of all environments."""
-        means = np.concatenate([part.values.mean(1) for part in self._ordered])
-        drawn = [resample_runs(part.values, i) for i, part in enumerate(self._ordered)]
-        ordered = np.sort(np.concatenate(drawn, axis=1), axis=1)
-        cut = ordered.shape[1] // 4
-        middle = ordered[:, cut : ordered.shape[1] - cut].mean(1)
-        return Estimate(iqm(means), *interval(middle))
+        means = [part.values.mean(1) for part in self._ordered]
+        return iqm_estimate(means, [part.seeds for part in self._ordered], self.bounds)
+
+    @property
+    def is_of_episodes(self) -> bool:
+        """True if the interval of `estimate` is over episodes somewhere, for want of runs."""
+        return any(len(part.seeds) == 1 < part.values.size for part in self.scores.values())
 
     @property
     def mean_success(self) -> float:
@@ -137,7 +148,7 @@ def label_of(name: str, actions: str) -> str:
     return name if actions == SCRIPTED else f"{name} ({actions})"
 
 
-def difference(first: RankedPolicy, second: RankedPolicy) -> Estimate | None:
+def difference(first: RankedPolicy, second: RankedPolicy) -> Difference | None:
     """Estimate how much higher the mean of the first is, over the environments of both.
 
     None for no such environment; see `welch_difference`. Runs of the same seeds are compared in
@@ -168,11 +179,6 @@ def improvement(first: RankedPolicy, second: RankedPolicy) -> Estimate | None:
 def _common(first: RankedPolicy, second: RankedPolicy) -> list[str]:
     """Ids of the environments that both have."""
     return sorted(first.scores.keys() & second.scores.keys())
-
-
-def is_better(gap: Estimate | None) -> bool:
-    """Return True if the interval of a difference lies above 0."""
-    return gap is not None and gap.low > 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,18 +260,23 @@ class Ranking:
 
     @cached_property
     def ranks(self) -> list[tuple[int, int]]:
-        """Of each row the best and the worst rank that the intervals of differences leave open.
+        """Of each row the best and the worst rank that the tests of differences leave open.
 
-        Rows whose difference has an interval that holds 0 are tied: their ranks overlap. Rows that
-        lack environments have none: they stand at the end, and are in no other row's way.
+        Of all pairs of the table those differ whose p-value is at most `ALPHA` after Holm's
+        correction: that any of them is wrong has a probability of `ALPHA`. The others are tied:
+        their ranks overlap. Rows that lack environments have no rank: they stand at the end, and
+        are in no other row's way.
         """
-        whole = self.rows[: self.complete]
-        n = len(whole)
-        better = [[is_better(difference(a, b)) for b in whole] for a in whole]
-        return [
-            (1 + sum(better[j][i] for j in range(n)), n - sum(better[i][j] for j in range(n)))
-            for i in range(n)
-        ]
+        n = self.complete
+        better = np.zeros((n, n), bool)
+        pairs = [*combinations(range(n), 2)]
+        gaps = [difference(self.rows[i], self.rows[j]) for i, j in pairs]
+        for (i, j), gap, p in zip(pairs, gaps, holm([g.p_value if g else 1.0 for g in gaps])):
+            if gap is not None and p <= ALPHA:
+                first, second = (i, j) if gap.estimate.value > 0 else (j, i)
+                better[first, second] = True
+        worse, best = better.sum(1), 1 + better.sum(0)
+        return [(int(best[i]), n - int(worse[i])) for i in range(n)]
 
     @cached_property
     def complete(self) -> int:
@@ -313,4 +324,5 @@ def ranked_policy(
             values = np.array([row.column(metric, other) for row in own], float)
             others[env_id] = SeedScores(seeds, values)
     origins = [row.origin for row in rows]
-    return RankedPolicy(rows[0].name, actions, scores, others, success, rows, origins)
+    bounds = BOUNDS.get(metric)
+    return RankedPolicy(rows[0].name, actions, scores, others, success, rows, origins, bounds)

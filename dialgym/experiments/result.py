@@ -14,16 +14,13 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from dialgym.errors import unknown
+from dialgym.experiments.bootstrap import Resampled, bootstrap, interval, measured_mean
 from dialgym.experiments.metric_tables import metrics_as_markdown
 from dialgym.experiments.statistics import (
     Estimate,
     Interval,
-    Resampled,
-    bootstrap,
     format_estimate,
-    interval,
     iqm,
-    measured_mean,
 )
 from dialgym.experiments.tables import markdown_table, rich_table
 from dialgym.io.checksums import read_json_checked, write_json_checked

@@ -1,10 +1,10 @@
-"""Means, intervals, differences and effect sizes of returns, in NumPy.
+"""Means and effect sizes of returns, and intervals over trainings.
 
 Arrays of values are (K, E): K runs (seeds of training or of evaluation) of E episodes each.
 Episodes of a seed are the same for every policy: column e of two policies is the same dialogue.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from math import comb
 from typing import NamedTuple
 
@@ -12,10 +12,10 @@ import numpy as np
 
 from dialgym.optional import require
 
-RESAMPLES = 2000
 LEVEL, QUANTILE = 0.95, 1.96
-CELLS = 2**22  # counts held in memory at once
 Interval = tuple[float, float]
+PERCENT = (0.0, 100.0)
+"""Bounds of rates in per cent."""
 
 
 class Estimate(NamedTuple):
@@ -36,15 +36,12 @@ class Estimate(NamedTuple):
         return bool(np.isfinite(self.interval).all())
 
 
-def format_estimate(
-    estimate: Estimate | None, digits: int, percent: bool = False, signed: bool = False
-) -> str:
+def format_estimate(estimate: Estimate | None, digits: int, signed: bool = False) -> str:
     """Format as ``-2.61 [-2.65, -2.57]``; without an interval the value alone, a dash for None.
 
     Args:
         estimate: what to format.
         digits: after the point.
-        percent: the interval is cut to what a percentage can be, 0 to 100.
         signed: the value has its sign: ``+3.1 [1.0, 5.2]``.
     """
     if estimate is None:
@@ -53,8 +50,6 @@ def format_estimate(
     text = f"{value:{'+' if signed else ''}.{digits}f}"
     if not estimate.is_bounded:
         return text
-    if percent:
-        low, high = max(low, 0.0), min(high, 100.0)
     return f"{text} {format_interval((low, high), digits)}"
 
 
@@ -81,175 +76,7 @@ def iqm(values: np.ndarray) -> float:
     return float(ordered[cut : len(ordered) - cut].mean())
 
 
-# Bootstrap
-
-
-class Resampled(NamedTuple):
-    """Statistics of each bootstrap resample, both (B,) float64."""
-
-    mean: np.ndarray
-    iqm: np.ndarray
-
-
-def bootstrap(values: np.ndarray, resamples: int = RESAMPLES, seed: int = 0) -> Resampled:
-    """Resample (K, E) values with replacement, each of the K strata by itself.
-
-    A resample is drawn as the number of times that each distinct value comes up, a multinomial
-    variable; where values are few, as returns often are, that is much quicker than drawing E.
-    """
-    levels, inverse = np.unique(values, return_inverse=True)
-    inverse = inverse.reshape(values.shape)
-    rng = np.random.default_rng(seed)
-    chunk = max(1, CELLS // len(levels))
-    sizes = [min(chunk, resamples - start) for start in range(0, resamples, chunk)]
-    parts = [_statistics(levels, _counts(inverse, len(levels), size, rng)) for size in sizes]
-    return Resampled(*(np.concatenate(column) for column in zip(*parts)))
-
-
-def measured_mean(values: np.ndarray) -> Estimate | None:
-    """Return the mean of (K, E) measures with its 95 % stratified bootstrap interval.
-
-    Those that are -1, where there was nothing to measure, are left out; None if all are.
-    """
-    rows = [row[row != -1] for row in np.asarray(values, np.float64)]
-    rows = [row for row in rows if len(row)]
-    if not rows:
-        return None
-    every = np.concatenate(rows)
-    samples = [
-        bootstrap(row[None], seed=k).mean * (len(row) / len(every)) for k, row in enumerate(rows)
-    ]
-    return Estimate(float(every.mean()), *interval(np.sum(samples, axis=0)))
-
-
-def _counts(inverse: np.ndarray, size: int, resamples: int, rng: np.random.Generator) -> np.ndarray:
-    """Draw how often each level comes up in each resample of all strata, (B, U) int64."""
-    counts = np.zeros((resamples, size), np.int64)
-    for stratum in inverse:
-        shares = np.bincount(stratum, minlength=size) / len(stratum)
-        counts += rng.multinomial(len(stratum), shares, resamples)
-    return counts
-
-
-def _statistics(levels: np.ndarray, counts: np.ndarray) -> Resampled:
-    n = int(counts[0].sum())
-    cut = n // 4
-    upto = np.cumsum(counts, 1)  # (B, U)
-    middle = np.diff(np.clip(upto, cut, n - cut), axis=1, prepend=cut)
-    return Resampled(counts @ levels / n, middle @ levels / (n - 2 * cut))
-
-
-def resample_runs(values: np.ndarray, stratum: int = 0, seed: int = 0) -> np.ndarray:
-    """Draw runs with replacement: their means, (B, K); of a single run its episodes, (B, 1).
-
-    NaN for a single run whose mean alone is known: nothing tells how it varies.
-    """
-    if values.size == 1:
-        return np.full((RESAMPLES, 1), np.nan)
-    rng = np.random.default_rng([seed, stratum])
-    if len(values) > 1:
-        return _draws(values.mean(1), rng)
-    return _draws(values[0], rng).mean(1, keepdims=True)
-
-
-def _draws(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Resamples (B, n) of (n,) values."""
-    return np.asarray(values[rng.integers(len(values), size=(RESAMPLES, len(values)))])
-
-
-def interval(samples: np.ndarray, level: float = LEVEL) -> Interval:
-    """Return the central interval that holds `level` of the (B,) samples."""
-    tail = 100 * (1 - level) / 2
-    low, high = np.percentile(samples, [tail, 100 - tail])
-    return float(low), float(high)
-
-
-# Over seeds and environments
-
-
-class EnvironmentEstimates(NamedTuple):
-    """Mean and interquartile mean over several environments, each with several seeds."""
-
-    mean: Estimate
-    iqm: Estimate
-
-
-def t_interval(means: np.ndarray, level: float = LEVEL) -> Interval:
-    """Confidence interval of the mean of S numbers (Student's t); infinite for a single one.
-
-    Raises:
-        ImportError: SciPy, of the extra ``agents``, is not installed.
-    """
-    if len(means) < 2:
-        return -np.inf, np.inf
-    stats = require("scipy.stats", "agents", "intervals of Student's t")
-    half = stats.t.ppf((1 + level) / 2, len(means) - 1) * stats.sem(means)
-    return float(means.mean() - half), float(means.mean() + half)
-
-
-def seed_estimate(values: np.ndarray) -> Estimate:
-    """Estimate the mean of (S,) seeds, with the interval of `t_interval`."""
-    return Estimate(float(values.mean()), *t_interval(values))
-
-
-def environment_estimates(values: np.ndarray) -> EnvironmentEstimates:
-    """Estimate mean and interquartile mean of (K, S) values of K environments and S seeds.
-
-    Intervals are of bootstrap resamples in which each environment's seeds are drawn by themselves
-    (Agarwal et al. 2021, arXiv 2108.13264); infinite for a single seed.
-    """
-    bounds = [(-np.inf, np.inf)] * 2
-    if values.shape[1] > 1:
-        bounds = [interval(samples) for samples in bootstrap(values)]
-    figures = float(values.mean()), iqm(values)
-    return EnvironmentEstimates(*(Estimate(f, *b) for f, b in zip(figures, bounds)))
-
-
-# Differences of two policies
-
-
-def mean_difference(first: np.ndarray, second: np.ndarray, seed: int = 0) -> Estimate:
-    """Estimate how much higher the mean return of the first policy is, episode by episode.
-
-    Differences of the same episodes are resampled, each seed's by themselves, so what is common
-    to both policies (a hard secret, a patient user) does not widen the interval.
-
-    Args:
-        first, second: (K, E) returns in the same episodes.
-        seed: of the bootstrap.
-
-    Raises:
-        ValueError: the shapes differ, or there is no episode.
-    """
-    differences = _runs(first) - _runs(second, np.shape(first))
-    rng = np.random.default_rng(seed)
-    means = [_draws(row, rng).mean(-1) for row in differences]
-    return Estimate(float(differences.mean()), *interval(np.mean(means, axis=0)))
-
-
-def welch_difference(pairs: Iterable[tuple[np.ndarray, np.ndarray, bool]]) -> Estimate:
-    """Estimate by how much the first of each pair of policies is higher, the mean over pairs.
-
-    The interval is Student's t over runs, each pair's variances by themselves, with the degrees of
-    freedom of Welch and Satterthwaite: a bootstrap of three runs would call one pair in four of
-    equal policies different. Where there is one run, its episodes vary.
-
-    Args:
-        pairs: (K, E) and (L, F) values, and True where their rows are runs of the same seeds,
-            which have played the same dialogues and are compared one by one.
-
-    Raises:
-        ImportError: SciPy, of the extra ``agents``, is not installed.
-    """
-    values: list[float] = []
-    variances: list[MeanVariance] = []
-    for first, second, paired in pairs:
-        values.append(float(first.mean() - second.mean()))
-        parts = [first - second] if paired else [first, second]
-        variances += map(mean_variance, parts)
-    value = float(np.mean(values))
-    half = _welch_half_width(variances) / len(values)
-    return Estimate(value, value - half, value + half)
+# Over trainings
 
 
 class MeanVariance(NamedTuple):
@@ -264,48 +91,134 @@ def mean_variance(values: np.ndarray) -> MeanVariance:
     means = values.mean(1) if len(values) > 1 else values[0]
     if len(means) < 2:
         return MeanVariance(np.nan, 1)
-    return MeanVariance(float(means.var(ddof=1) / len(means)), len(means) - 1)
+    return MeanVariance(_variance(means) / (len(means) - 1), len(means) - 1)
 
 
-def _welch_half_width(variances: Sequence[MeanVariance]) -> float:
-    """Half of the interval of a sum of means."""
+def _variance(values: np.ndarray) -> float:
+    """Variance of n values, their squares over n; 0 where all are alike, whatever is rounded."""
+    return float(values.var()) if np.ptp(values) else 0.0
+
+
+def sum_variance(variances: Sequence[MeanVariance]) -> tuple[float, float]:
+    """Variance of a sum of means, and its degrees of freedom (Welch 1947, Satterthwaite 1946)."""
     total = sum(one.variance for one in variances)
-    if total == 0 or np.isnan(total):
-        return total
-    freedom = total**2 / sum(one.variance**2 / one.freedom for one in variances)
-    stats = require("scipy.stats", "agents", "intervals of differences")
-    return float(stats.t.ppf((1 + LEVEL) / 2, freedom) * np.sqrt(total))
+    if not total > 0:  # nothing varies, or it is not known how
+        return total, 1.0
+    return total, total**2 / sum(one.variance**2 / one.freedom for one in variances)
 
 
-def probability_of_improvement(first: np.ndarray, second: np.ndarray, seed: int = 0) -> Estimate:
-    """Estimate how likely a run of the first algorithm is better than a run of the second.
-
-    P(X > Y) + P(X = Y) / 2 over all pairs of seeds' means X and Y, with a bootstrap interval over
-    seeds (Agarwal et al. 2021, section 4.3). An interval that holds 0.5 is a tie.
-
-    Args:
-        first, second: (K, E) and (L, F) returns; a row is a run.
-        seed: of the bootstrap.
+def t_interval(means: np.ndarray, level: float = LEVEL) -> Interval:
+    """Confidence interval of the mean of S numbers (Student's t); infinite for a single one.
 
     Raises:
-        ValueError: an array is empty or has not two dimensions.
+        ImportError: SciPy, of the extra ``agents``, is not installed.
     """
-    return mean_improvement([(first, second)], seed)
+    variance, freedom = mean_variance(np.asarray(means, float)[:, None])
+    return t_estimate(float(np.mean(means)), variance, freedom, level=level).interval
 
 
-def mean_improvement(pairs: Iterable[tuple[np.ndarray, np.ndarray]], seed: int = 0) -> Estimate:
-    """Estimate the mean over several environments of `probability_of_improvement`."""
-    means = [(_runs(first).mean(1), _runs(second).mean(1)) for first, second in pairs]
-    rng = np.random.default_rng(seed)
-    drawn = [_better_pairs(_draws(x, rng), _draws(y, rng)) for x, y in means]
-    value = np.mean([_better_pairs(x[None], y[None])[0] for x, y in means])
-    return Estimate(float(value), *interval(np.mean(drawn, axis=0)))
+def t_estimate(
+    value: float,
+    variance: float,
+    freedom: float,
+    bounds: Interval | None = None,
+    level: float = LEVEL,
+) -> Estimate:
+    """Estimate a mean whose variance is known, with an interval of Student's t.
+
+    Where the figure has bounds, such as a rate or a correlation, the interval is that of
+    log((value - low) / (high - value)), with its variance by the delta method: it stays within the
+    bounds, and in simulations of 3 and 5 runs holds the truth in 94 to 96 % (for a correlation it
+    is that of Fisher's z). Without a variance, and at a bound, there is none.
+
+    Raises:
+        ImportError: SciPy, of the extra ``agents``, is not installed.
+    """
+    if np.isnan(variance):
+        return Estimate(value, -np.inf, np.inf)
+    stats = require("scipy.stats", "agents", "intervals of Student's t")
+    half = float(stats.t.ppf((1 + level) / 2, freedom) * variance**0.5)
+    if bounds is None:
+        return Estimate(value, value - half, value + half)
+    low, high = bounds
+    share = (value - low) / (high - low)
+    if variance == 0 or not 0 < share < 1:
+        return Estimate(value, -np.inf, np.inf)
+    centre, half = np.log(share / (1 - share)), half / (high - low) / (share * (1 - share))
+    least, most = (low + (high - low) / (1 + np.exp(-z)) for z in (centre - half, centre + half))
+    return Estimate(value, float(least), float(most))
 
 
-def _better_pairs(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """(B,) of (B, K) and (B, L): the share of pairs in which x is higher; ties count half."""
-    pairs = x[:, :, None] - y[:, None, :]
-    return np.asarray(((pairs > 0) + 0.5 * (pairs == 0)).mean((1, 2)))
+def mean_estimate(parts: Sequence[np.ndarray], bounds: Interval | None = None) -> Estimate:
+    """Estimate the mean over environments of the means of runs.
+
+    The variance is over the runs of each environment, of a single run over its episodes. Where a
+    bounded figure is the same in all runs, its interval is Wilson's over all episodes: that of the
+    most variable figure within these bounds.
+
+    Args:
+        parts: of each environment (K, E) values; (K, 1) where means alone are known.
+        bounds: the least and the greatest value that there can be.
+    """
+    value = float(np.mean([part.mean() for part in parts]))
+    variance, freedom = sum_variance([mean_variance(part) for part in parts])
+    if variance == 0 and bounds is not None and min(part.shape[1] for part in parts) > 1:
+        low, high = bounds
+        share = wilson((value - low) / (high - low), sum(part.size for part in parts))
+        return Estimate(value, *(low + (high - low) * each for each in share.interval))
+    return t_estimate(value, variance / len(parts) ** 2, freedom, bounds)
+
+
+def seed_estimate(values: np.ndarray, bounds: Interval | None = None) -> Estimate:
+    """Estimate the mean of (S,) seeds by Student's t, within `bounds` where there are any."""
+    return mean_estimate([np.asarray(values, float)[:, None]], bounds)
+
+
+def iqm_estimate(
+    parts: Sequence[np.ndarray],
+    seeds: Sequence[Sequence[int]],
+    bounds: Interval | None = None,
+) -> Estimate:
+    """Estimate the interquartile mean over the runs of all environments.
+
+    The variance is that of the jackknife: each seed is left out in turn, in all environments at
+    once. The interval is Student's t, whose degrees of freedom are the fewest runs of an
+    environment, less one; in a single environment less the runs that the mean leaves out, too
+    (Tukey & McLaughlin 1963). None for a single run.
+
+    Args:
+        parts: of each environment (K,) means of its runs.
+        seeds: of each environment the seeds of its runs.
+        bounds: the least and the greatest value that there can be.
+    """
+    values, number = np.concatenate(parts), np.concatenate([np.asarray(each) for each in seeds])
+    value, fewest = iqm(values), min(map(len, parts))
+    if fewest < 2:
+        return Estimate(value, -np.inf, np.inf)
+    known = np.unique(number)
+    left = np.array([iqm(values[number != seed]) for seed in known])
+    variance = (len(known) - 1) * _variance(left)
+    freedom = fewest - 1 - (2 * (fewest // 4) if len(parts) == 1 else 0)
+    return t_estimate(value, variance, freedom, bounds)
+
+
+class EnvironmentEstimates(NamedTuple):
+    """Mean and interquartile mean over several environments, each with several seeds."""
+
+    mean: Estimate
+    iqm: Estimate
+
+
+def environment_estimates(
+    values: np.ndarray, bounds: Interval | None = None
+) -> EnvironmentEstimates:
+    """Estimate mean and interquartile mean of (K, S) values of K environments and S seeds.
+
+    Intervals are those of `mean_estimate` and `iqm_estimate`; none for a single seed.
+    """
+    seeds = [range(values.shape[1])] * len(values)
+    mean = mean_estimate([row[:, None] for row in values], bounds)
+    return EnvironmentEstimates(mean, iqm_estimate([*values], seeds, bounds))
 
 
 # Figures of one policy
@@ -320,7 +233,7 @@ def performance_profile(returns: np.ndarray, thresholds: Sequence[float]) -> np.
     Raises:
         ValueError: an array is empty or has not two dimensions.
     """
-    values = np.sort(_runs(returns), axis=None)
+    values = np.sort(runs_of(returns), axis=None)
     above = len(values) - np.searchsorted(values, np.asarray(thresholds, float), side="right")
     return np.asarray(above / len(values))
 
@@ -338,7 +251,7 @@ def pass_hat_k(solved: np.ndarray, k: int) -> float:
     Raises:
         ValueError: no trials, or k beyond their number.
     """
-    trials = _runs(solved)
+    trials = runs_of(solved)
     n = trials.shape[1]
     if not 1 <= k <= n:
         raise ValueError(f"pass_hat_k: expected k from 1 to {n} trials of a goal, got {k}")
@@ -362,7 +275,7 @@ def minimum_detectable_gap(returns: np.ndarray, power: float = 0.8, level: float
         ValueError: fewer than two seeds, or a probability that is none.
         ImportError: SciPy, of the extra ``agents``, is not installed.
     """
-    means = _runs(returns).mean(1)
+    means = runs_of(returns).mean(1)
     if len(means) < 2:
         raise ValueError("minimum_detectable_gap: expected returns of 2 seeds or more, got 1")
     if not (0 < power < 1 and 0 < level < 1):
@@ -376,7 +289,7 @@ def minimum_detectable_gap(returns: np.ndarray, power: float = 0.8, level: float
     return float(quantiles.sum() * means.std(ddof=1) * np.sqrt(2 / len(means)))
 
 
-def _runs(values: np.ndarray, shape: tuple[int, ...] | None = None) -> np.ndarray:
+def runs_of(values: np.ndarray, shape: tuple[int, ...] | None = None) -> np.ndarray:
     """Check that values are (K, E), and of a given shape."""
     array = np.asarray(values)
     if array.ndim != 2 or not array.size:

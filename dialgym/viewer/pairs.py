@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dialgym.experiments.statistics import mean_difference
+from dialgym.experiments.bootstrap import mean_difference
 from dialgym.viewer.listing import Listing
 from dialgym.viewer.query import NotHereError
 

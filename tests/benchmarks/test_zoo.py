@@ -12,13 +12,16 @@ pytest.importorskip("pyarrow")
 import agents
 import dialgym
 from agents.storage.archive import Archive
-from benchmarks import zoo
-from benchmarks.zoo import candidates, write_zoo
+from benchmarks.zoo.__main__ import CHOSEN as CHOSEN_FILE
+from benchmarks.zoo.candidates import candidates
+from benchmarks.zoo.folder import write_zoo
 from dialgym.experiments import panel as panels
+from dialgym.experiments.panel import Panel
 from dialgym.experiments.row_files import read_row
 from dialgym.experiments.zoo import read_zoo
+from dialgym.io.checksums import write_json_checked
 from tests.support.tiny_panel import install
-from tests.support.tiny_zoo import CHOSEN, ID, PANEL, write_rows
+from tests.support.tiny_zoo import CHOSEN, ID, PANEL, clone, write_rows
 
 STEPS = (1, 150, 40)
 
@@ -40,8 +43,8 @@ def tiny(monkeypatch):
 
 def best_file(rows: Path) -> Path:
     """The row of the training that the zoo takes."""
-    [best] = candidates(CHOSEN, [rows])
-    return best.row.file
+    [best], _ = candidates(CHOSEN, [rows])
+    return best.model.parent.with_suffix(".json")
 
 
 def _copied(file: Path, rows: Path, target: Path, change=lambda values: None) -> Path:
@@ -65,9 +68,9 @@ def fails(values) -> None:
 
 
 def test_the_best_training_with_its_model_is_taken(rows):
-    [best] = candidates(CHOSEN, [rows])
+    [best], _ = candidates(CHOSEN, [rows])
     means = [read_row(file).column("score").mean() for file in sorted(rows.rglob("*-seed*.json"))]
-    assert best.row.seed == means.index(max(means)) > 0
+    assert best.seed == means.index(max(means)) > 0
     assert (best.name, best.among) == ("slotfilling-act-me", 3)
 
 
@@ -76,11 +79,14 @@ def test_a_row_without_its_model_and_one_that_learned_nothing_are_left_out(rows,
         copy = tmp_path / file.relative_to(rows)
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_bytes(file.read_bytes())
-    assert candidates(CHOSEN, [tmp_path]) == []
+    expected = "tiny, SlotFilling-act-v0: no training with its model"
+    assert candidates(CHOSEN, [tmp_path]) == ([], [expected])
     copy = _copied(best_file(rows), rows, tmp_path, fails)
-    assert candidates(CHOSEN, [tmp_path]) == []
+    expected = "tiny, SlotFilling-act-v0: me has learned nothing"
+    assert candidates(CHOSEN, [tmp_path]) == ([], [expected])
     _copied(best_file(rows), rows, tmp_path)
-    assert [one.row.file for one in candidates(CHOSEN, [tmp_path])] == [copy]
+    [found], _ = candidates(CHOSEN, [tmp_path])
+    assert found.model.parent == copy.with_suffix("")
     with pytest.raises(ValueError, match=r"got no row with its model. Name folders of rows"):
         write_zoo([], tmp_path / "zoo")
     with pytest.raises(ValueError, match="unknown panel 'no'"):
@@ -88,7 +94,7 @@ def test_a_row_without_its_model_and_one_that_learned_nothing_are_left_out(rows,
 
 
 def test_the_folder_has_weights_settings_and_cards(rows, tmp_path, monkeypatch):
-    write_zoo(candidates(CHOSEN, [rows]), tmp_path / "zoo")
+    write_zoo(candidates(CHOSEN, [rows])[0], tmp_path / "zoo")
     monkeypatch.setenv("DIALGYM_ZOO", str(tmp_path / "zoo"))
     [agent] = read_zoo()
     [row] = [r for r in map(read_row, rows.rglob("*-seed*.json")) if r.seed == agent.seed]
@@ -114,7 +120,7 @@ def test_the_folder_has_weights_settings_and_cards(rows, tmp_path, monkeypatch):
 
 
 def test_an_agent_of_the_zoo_learns_on_with_new_optimizers(rows, tmp_path, monkeypatch):
-    write_zoo(candidates(CHOSEN, [rows]), tmp_path / "zoo")
+    write_zoo(candidates(CHOSEN, [rows])[0], tmp_path / "zoo")
     monkeypatch.setenv("DIALGYM_ZOO", str(tmp_path / "zoo"))
     env = dialgym.sb3_vec_env(ID, 1)
     data = dialgym.collect(ID, "handcrafted", 10, seed=5)
@@ -126,7 +132,7 @@ def test_an_agent_of_the_zoo_learns_on_with_new_optimizers(rows, tmp_path, monke
 
 
 def test_a_zoo_that_would_be_too_large_leaves_the_old_one(rows, tmp_path):
-    found = candidates(CHOSEN, [rows])
+    found, _ = candidates(CHOSEN, [rows])
     write_zoo(found, tmp_path / "zoo")
     before = (tmp_path / "zoo" / "zoo.json").read_bytes()
     with pytest.raises(ValueError, match=r"expected 1,000 bytes at most, got .*slotfilling-act-me"):
@@ -143,10 +149,70 @@ def test_another_model_than_that_of_the_row_is_refused(rows, tmp_path):
 
     _copied(best_file(rows), rows, tmp_path, is_of_another)
     with pytest.raises(ValueError, match="is not the model of"):
-        write_zoo(candidates(CHOSEN, [tmp_path]), tmp_path / "zoo")
+        write_zoo(candidates(CHOSEN, [tmp_path])[0], tmp_path / "zoo")
+
+
+STAGED = Panel.of(
+    "tiny",
+    {
+        "version": 1,
+        "description": "A restaurant with tests on the way, for tests.",
+        "environments": ["CamRestaurants-Env1-act-v0"],
+        "settings": {"fidelity": "correct"},
+        "evaluation": {"episodes": 24, "seed": 77},
+        "imported_from": "pydial",
+        "stages": [5, 10],
+        "metric": "success",
+    },
+)
+CAM = {"tiny": ["CamRestaurants-Env1-act-v0"]}
+
+
+@pytest.fixture
+def tested(tmp_path, monkeypatch) -> Path:
+    """The result of a training that was tested on the way, with its model beside it."""
+    monkeypatch.setattr(panels, "_panels", lambda: {"tiny": STAGED})
+    [environment] = STAGED.environments
+    folder = tmp_path / "runs" / "mine" / "correct" / "CR-Env1" / "seed0"
+    model, settings = clone(150, environment.id, environment.settings), environment.settings
+    model.save(folder / "model.zip")
+    found = dialgym.evaluate(model, environment.id, 24, [77], settings, num_envs=24)
+    test = {"drawn": 0, "success": round(found.success, 6), "reward": round(found.mean_return, 6)}
+    values = {
+        "method": "mine", "domain": "CR", "env": 1, "fidelity": "correct", "seed": 0,
+        "source": "built-in", "episodes": 24, "versions": {}, "seconds": 1,
+        "stages": [{"dialogues": n, **test, "cpu_seconds": 1.0} for n in (5, 10)],
+    }  # fmt: skip
+    write_json_checked(folder / "result.json", values)
+    return folder
+
+
+def test_a_training_with_tests_on_the_way_plays_its_test_again(tested, tmp_path):
+    [one], left_out = candidates(CAM, [tmp_path / "runs"])
+    assert (one.name, one.actions, left_out) == ("camrestaurants-env1-act-mine", "greedy", [])
+    assert one.episodes.success == pytest.approx(one.mean / 100)
+    assert one.command == (
+        "dialgym benchmark tiny --algorithms mine --domains CR --envs 1 --seeds 0-0"
+    )
+    write_zoo([one], tmp_path / "zoo")
+    values = json.loads((tested / "result.json").read_text("utf-8"))
+    values.pop("sha256")
+    for change, why in ({"source": "PyDial"}, "of other data (as named)"), (
+        {"episodes": 12}, "with its model",
+    ):  # fmt: skip
+        write_json_checked(tested / "result.json", {**values, **change})
+        expected = f"tiny, CamRestaurants-Env1-act-v0: no training {why}"
+        assert candidates(CAM, [tmp_path / "runs"]) == ([], [expected])
+
+
+def test_another_model_than_that_of_the_test_is_refused(tested, tmp_path):
+    [environment] = STAGED.environments
+    clone(0, environment.id, environment.settings).save(tested / "model.zip")
+    with pytest.raises(ValueError, match=r"is not the model of its result\.json: expected"):
+        candidates(CAM, [tmp_path / "runs"])
 
 
 def test_the_chosen_environments_are_those_of_panels(monkeypatch):
     monkeypatch.undo()
-    for name, ids in yaml.safe_load(zoo.CHOSEN.read_text("utf-8")).items():
+    for name, ids in yaml.safe_load(CHOSEN_FILE.read_text("utf-8")).items():
         assert [panels.panel_named(name).environment(env_id).short for env_id in ids] == ids

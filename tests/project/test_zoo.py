@@ -13,7 +13,7 @@ import torch
 
 import agents
 import dialgym
-from benchmarks.zoo import LARGEST, LICENCE, size_of
+from benchmarks.zoo.folder import LARGEST, LICENCE, size_of
 from dialgym.experiments.panel import panel_named
 from dialgym.experiments.result import DRAWN
 from dialgym.experiments.row import model_hash

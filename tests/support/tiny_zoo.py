@@ -1,10 +1,13 @@
 """A zoo of one agent that chooses acts, cloned in a second and scored by a panel of its own."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import agents
 import dialgym
-from benchmarks.zoo import candidates, write_zoo
+from benchmarks.zoo.candidates import candidates
+from benchmarks.zoo.folder import write_zoo
 from dialgym.experiments.panel import Panel
 from dialgym.experiments.protocol import score_policy
 from dialgym.experiments.result import GREEDY
@@ -24,11 +27,12 @@ PANEL = Panel.of(
 CHOSEN = {"tiny": [ID]}
 
 
-def clone(steps: int) -> agents.BC:
+def clone(steps: int, env_id: str = ID, settings: Mapping[str, Any] | None = None) -> agents.BC:
     """A clone of the handcrafted policy, after so many gradient steps."""
-    data = dialgym.collect(ID, "handcrafted", 60, seed=5)
-    model = agents.BC("BeliefPolicy", dialgym.sb3_vec_env(ID, 1), data, batch_size=16, seed=0)
-    return model.learn(steps)
+    data = dialgym.collect(env_id, "handcrafted", 60, seed=5, env_kwargs=settings)
+    env = dialgym.sb3_vec_env(env_id, 1, **(settings or {}))
+    model = agents.BC("BeliefPolicy", env, data, batch_size=16, seed=0)
+    return model.learn(steps) if steps else model
 
 
 def write_rows(folder: Path, steps: tuple[int, ...] = (150,)) -> list[Path]:
@@ -45,4 +49,4 @@ def write_rows(folder: Path, steps: tuple[int, ...] = (150,)) -> list[Path]:
 
 def write_tiny_zoo(rows: Path, folder: Path) -> None:
     """The zoo of the rows below a folder."""
-    write_zoo(candidates(CHOSEN, [rows]), folder)
+    write_zoo(candidates(CHOSEN, [rows])[0], folder)

@@ -125,7 +125,7 @@ def test_what_draws_acts_is_scored_by_drawing_and_shown_both_ways():
     assert table.success("ppo", tasks[0], 4000).tolist() == [90, 90, 90]
     assert table.of_task("ppo", tasks[0], 4000, False)[:, 0].tolist() == [0.5, 0.5, 0.5]
     (row,) = [line for line in markdown(table).splitlines() if "+40.0" in line]
-    assert row.startswith("| ppo | 90.0 [90.0, 90.0] / 2.0 | 50.0 [50.0, 50.0] / 2.0 |")
+    assert row.startswith("| ppo | 90.0 / 2.0 | 50.0 / 2.0 |")  # seeds that are all alike
 
 
 def test_a_report_has_tables_and_pictures(tmp_path):

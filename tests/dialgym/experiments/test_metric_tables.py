@@ -8,10 +8,10 @@ import pytest
 
 import dialgym
 from dialgym.experiments import Result, benchmark
+from dialgym.experiments.bootstrap import measured_mean
 from dialgym.experiments.metric_tables import metric_tables, metrics_as_markdown
 from dialgym.experiments.pages import write_report
 from dialgym.experiments.result import Episodes, measured_in
-from dialgym.experiments.statistics import measured_mean
 from dialgym.rewards.metrics import ReplyMetrics
 from dialgym.rollouts.player import Player
 from tests.support.commands import fail, succeed

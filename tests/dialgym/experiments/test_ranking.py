@@ -1,6 +1,7 @@
 """Statistics of the leaderboard against slow versions, on made-up runs."""
 
 import json
+from itertools import combinations
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,6 +14,7 @@ from dialgym.experiments.panel_tables import (
     costs_as_markdown,
     panel_costs,
     ranking_as_markdown,
+    ranking_caption,
     ranking_rows,
 )
 from dialgym.experiments.pydial_ranking import has_rows, ranking_of_csv, training_seconds
@@ -58,17 +60,34 @@ def test_means_and_interquartile_means_are_those_of_runs():
     )
 
 
-def test_intervals_are_those_of_a_slow_bootstrap_of_runs():
-    found = row("a", 10.0, 30.0)
-    rng = np.random.default_rng(1)
-    slow = []
-    for _ in range(4000):
-        means = []
-        for part in found.scores.values():
-            picked = [part.values[rng.integers(5)].mean() for _ in range(5)]
-            means.append(np.mean(picked))
-        slow.append(np.mean(means))
-    assert found.estimate.interval == pytest.approx(np.percentile(slow, [2.5, 97.5]), abs=0.06)
+def test_intervals_are_those_of_students_t_over_runs():
+    stats = pytest.importorskip("scipy.stats")
+    found = row("a", 10.0)
+    (part,) = found.scores.values()
+    means = part.values.mean(1)
+    low, high = stats.t.interval(0.95, 4, means.mean(), stats.sem(means))
+    assert found.estimate.interval == pytest.approx((low, high))
+    assert not found.is_of_episodes
+    assert row("b", 10.0, seeds=1).is_of_episodes
+
+
+def test_an_interval_over_the_episodes_of_one_run_is_marked():
+    board = Ranking.sorted(TINY, [row("one", 10.0, 10.0, seeds=1), row("five", 1.0, 1.0)], "score")
+    assert [cells[2].endswith("]†") for cells in ranking_rows(board)] == [True, False]
+    assert "†: over the episodes of the one run" in ranking_caption(board)
+
+
+def test_ranks_of_many_equal_rows_are_seldom_apart():
+    """One pair in twenty is, by itself; one table in twenty, with Holm's correction."""
+    wrong, alone = [], []
+    for k in range(60):
+        rows = [row(name, 5.0, 5.0, episodes=1, seed=k) for name in "abcdefgh"]
+        board = Ranking.sorted(TINY, rows, "score")
+        wrong.append(board.ranks != [(1, 8)] * 8)
+        found = [difference(a, b) for a, b in combinations(rows, 2)]
+        alone.append(any(gap.p_value <= 0.05 for gap in found))
+    assert np.mean(wrong) <= 0.1
+    assert np.mean(alone) > 0.3
 
 
 def test_rows_whose_difference_holds_zero_are_tied():
@@ -96,11 +115,11 @@ def test_runs_of_the_same_seeds_are_compared_in_pairs():
     second = RankedPolicy(
         "b", "drawn", {i: SeedScores(p.seeds, p.values - 1.0) for i, p in first.scores.items()}
     )
-    low, high = difference(first, second).interval
+    low, high = difference(first, second).estimate.interval
     assert (low, high) == pytest.approx((1.0, 1.0))
     others = {i: SeedScores((5, 6, 7, 8, 9), p.values) for i, p in second.scores.items()}
     apart = difference(first, RankedPolicy("b", "drawn", others))
-    assert apart.interval[0] < 0 < apart.interval[1]
+    assert apart.estimate.low < 0 < apart.estimate.high
     assert (
         difference(first, RankedPolicy("c", "drawn", {"x": SeedScores((0,), np.ones((1, 2)))}))
         is None
@@ -113,10 +132,10 @@ def test_an_interval_of_a_difference_is_that_of_students_t():
     a = RankedPolicy("a", "drawn", {IDS[0]: SeedScores((0, 1, 2, 3), x)})
     b = RankedPolicy("b", "drawn", {IDS[0]: SeedScores((4, 5, 6, 7), y)})
     welch = stats.ttest_ind(x.mean(1), y.mean(1), equal_var=False).confidence_interval()
-    assert difference(a, b).interval == pytest.approx((welch.low, welch.high))
+    assert difference(a, b).estimate.interval == pytest.approx((welch.low, welch.high))
     paired = RankedPolicy("b", "drawn", {IDS[0]: SeedScores((0, 1, 2, 3), y)})
     pairs = stats.ttest_rel(x.mean(1), y.mean(1)).confidence_interval()
-    assert difference(a, paired).interval == pytest.approx((pairs.low, pairs.high))
+    assert difference(a, paired).estimate.interval == pytest.approx((pairs.low, pairs.high))
 
 
 def test_equal_rows_of_three_runs_are_seldom_called_different():
@@ -124,7 +143,7 @@ def test_equal_rows_of_three_runs_are_seldom_called_different():
         difference(row("a", 5.0, 5.0, seeds=3, seed=k), row("b", 5.0, 5.0, seeds=3, seed=k))
         for k in range(400)
     ]
-    different = np.mean([low > 0 or high < 0 for _, low, high in found])
+    different = np.mean([gap.p_value <= 0.05 for gap in found])
     assert different < 0.09
 
 

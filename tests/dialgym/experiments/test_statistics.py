@@ -7,21 +7,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dialgym.experiments.statistics import (
-    Estimate,
+from dialgym.experiments.bootstrap import (
     Resampled,
     _statistics,
     bootstrap,
+    interval,
+    mean_difference,
+)
+from dialgym.experiments.significance import probability_of_improvement
+from dialgym.experiments.statistics import (
+    Estimate,
     environment_estimates,
     format_estimate,
-    interval,
     iqm,
-    mean_difference,
+    iqm_estimate,
+    mean_estimate,
     minimum_detectable_gap,
     pass_hat_k,
     performance_profile,
-    probability_of_improvement,
-    resample_runs,
     seed_estimate,
     t_interval,
     wilson,
@@ -60,7 +63,7 @@ def test_strata_are_resampled_by_themselves():
 def test_bootstrap_is_reproducible_in_chunks_and_fits_its_memory(monkeypatch):
     values = np.random.default_rng(0).normal(size=(2, 30))
     whole = bootstrap(values, 500)
-    monkeypatch.setattr("dialgym.experiments.statistics.CELLS", 60 * 7)
+    monkeypatch.setattr("dialgym.experiments.bootstrap.CELLS", 60 * 7)
     chunked = bootstrap(values, 500)
     assert isinstance(chunked, Resampled)
     assert chunked.mean.shape == (500,)
@@ -93,10 +96,50 @@ def test_a_single_seed_has_no_interval():
 
 def test_a_single_run_varies_by_its_episodes_and_a_bare_mean_not_at_all():
     values = np.random.default_rng(0).normal(size=(1, 400))
-    means = resample_runs(values)
-    assert means.shape == (2000, 1)
-    assert means.std() == pytest.approx(1 / np.sqrt(400), rel=0.1)
-    assert np.isnan(resample_runs(np.array([[3.0]]))).all()
+    found = mean_estimate([values])
+    half = 1.9659 * values.std(ddof=1) / np.sqrt(400)
+    assert found.interval == pytest.approx((values.mean() - half, values.mean() + half), abs=1e-4)
+    assert not mean_estimate([np.array([[3.0]])]).is_bounded
+
+
+def test_the_mean_over_environments_varies_as_each_of_them():
+    # Variances of means 1 and 4 / 3 of 3 and 3 runs: (7 / 3)^2 / (1 / 2 + 16 / 18) degrees.
+    parts = [np.array([[0.0], [3.0], [3.0]]), np.array([[1.0], [3.0], [5.0]])]
+    stats = pytest.importorskip("scipy.stats")
+    half = stats.t.ppf(0.975, (7 / 3) ** 2 / (1 / 2 + 16 / 18)) * np.sqrt(7 / 3) / 2
+    assert mean_estimate(parts).interval == pytest.approx((2.5 - half, 2.5 + half))
+
+
+def test_a_bounded_figure_has_an_interval_within_its_bounds():
+    values = np.array([-0.1, 0.4, 0.6])
+    plain, bounded = seed_estimate(values), seed_estimate(values, (-1.0, 1.0))
+    assert plain.high > 1
+    assert -1 < bounded.low < bounded.value < bounded.high < 1
+    spread = (plain.high - plain.value) / (1 - 0.3**2)  # of Fisher's z, by the delta method
+    fisher = np.tanh(np.arctanh(0.3) + np.array([-spread, spread]))
+    assert bounded.interval == pytest.approx(tuple(fisher))
+    scaled = seed_estimate(50 + 50 * values, (0.0, 100.0))
+    assert scaled.interval == pytest.approx(tuple(50 + 50 * fisher))
+
+
+def test_a_rate_that_is_the_same_in_all_runs_varies_by_its_episodes():
+    whole = mean_estimate([np.full((3, 500), 100.0)], (0.0, 100.0))
+    assert whole == pytest.approx(tuple(100 * each for each in wilson(1.0, 1500)))
+    assert not seed_estimate(np.full(3, 0.1), (0.0, 1.0)).is_bounded
+    assert seed_estimate(np.full(3, 0.25)).interval == (0.25, 0.25)
+
+
+def test_the_interquartile_mean_varies_as_its_jackknife():
+    rng = np.random.default_rng(0)
+    parts = [rng.normal(m, 1, 5) for m in (0, 4, 8)]
+    left = [iqm(np.concatenate([np.delete(part, k) for part in parts])) for k in range(5)]
+    half = 2.7764451 * np.sqrt(4 / 5 * np.sum((left - np.mean(left)) ** 2))
+    found = iqm_estimate(parts, [range(5)] * 3)
+    assert found.value == iqm(np.concatenate(parts))
+    assert found.interval == pytest.approx((found.value - half, found.value + half))
+    assert not iqm_estimate([part[:1] for part in parts], [[0]] * 3).is_bounded
+    three = np.array([1.0, 2.0, 4.0])  # of three runs the middle half is all
+    assert iqm_estimate([three], [range(3)]).interval == pytest.approx(t_interval(three))
 
 
 @pytest.mark.parametrize(
@@ -104,10 +147,9 @@ def test_a_single_run_varies_by_its_episodes_and_a_bare_mean_not_at_all():
     [
         (None, {}, "-"),
         (Estimate(-2.614, -2.7, -2.567), {}, "-2.6 [-2.7, -2.6]"),
-        (Estimate(94.3, 92, 106.6), {"percent": True}, "94.3 [92.0, 100.0]"),
         (Estimate(3.1, 1, 5.2), {"signed": True}, "+3.1 [1.0, 5.2]"),
         (Estimate(3.1, -np.inf, np.inf), {}, "3.1"),
-        (Estimate(3.1, np.nan, np.nan), {"percent": True}, "3.1"),
+        (Estimate(3.1, np.nan, np.nan), {}, "3.1"),
     ],
 )
 def test_estimates_as_text(estimate, how, text):
@@ -157,7 +199,9 @@ def test_runs_that_are_alike_are_a_tie_and_others_are_not():
     alike = rng.normal(0, 1, (2, 8, 50))
     low, high = probability_of_improvement(*alike).interval
     assert low < 0.5 < high
-    assert probability_of_improvement(alike[0] + 9, alike[1]) == (1.0, 1.0, 1.0)
+    better = probability_of_improvement(alike[0] + 9, alike[1])
+    assert (better.value, better.high) == (1.0, 1.0)
+    assert 0.5 < better.low < 0.9  # eight runs of each do not tell that all are better
 
 
 @given(st.lists(st.integers(-5, 5), min_size=1, max_size=20), st.integers(-6, 6))
