@@ -1,0 +1,214 @@
+"""A record of one dialogue, and its players: the same seed and texts give it through every door."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from gymnasium.utils.seeding import np_random
+
+from dialgym.language.chat_tokens import ChatTokens
+from dialgym.language.messages import Message
+from dialgym.registry import entry_of
+from dialgym.rollouts.player import make_dialogue
+from dialgym.rollouts.random_text import random_text
+from dialgym.simulators import shown_to
+from dialgym.views.chat import Chat, ChatForm, ChatReply, note_turn
+from dialgym.views.chat_batch import ChatBatch
+from dialgym.views.making import make_view
+from dialgym.views.spaces import clean
+
+Lines = tuple[tuple[str, str], ...]
+Player = Callable[[str, Mapping[str, Any], int, Sequence[str]], "Record"]
+"""Plays the texts in the dialogue of an id, settings and seed."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """One dialogue in plain values, to be compared by ``==``.
+
+    Attributes:
+        opening: role and content of the messages before the learner's first turn.
+        messages: the same of all of them at the end.
+        said: positions of the learner's own.
+        rewards: of each of its turns.
+        components: the parts of each reward that counted.
+        terminated, truncated, success: the end.
+    """
+
+    opening: Lines
+    messages: Lines
+    said: tuple[int, ...]
+    rewards: tuple[float, ...]
+    components: tuple[Mapping[str, float], ...]
+    terminated: bool
+    truncated: bool
+    success: bool
+
+
+def script_of(env_id: str, settings: Mapping[str, Any], seed: int, expert: str) -> list[str]:
+    """Texts of a dialogue, by the rules alone: an expert's, of every fourth seed any characters.
+
+    None is blank or has space around it, as some libraries remove that.
+
+    Args:
+        env_id: an id of the utterance view.
+        settings: of the task and the view.
+        seed: of the dialogue.
+        expert: a speaker of the learner, by name.
+    """
+    dialogue = make_dialogue(entry_of(env_id), settings)
+    task, learner = dialogue.task, dialogue.learner
+    rng, words = np_random(seed)[0], np.random.default_rng([seed, 1])
+    speaker, texts = task.speaker_named(learner, expert), list[str]()
+    exchange = dialogue.start(rng, None)
+    while not exchange.over:
+        if seed % 4 == 3:
+            text = random_text(task, learner, words).strip() or "?"
+        else:
+            text = speaker.reply(task, shown_to(speaker, task, dialogue.state), words).strip()
+        texts.append(text)
+        form = ChatForm(task, learner)
+        exchange = dialogue.say(_cleaned(form, text), rng)
+    return texts
+
+
+def _cleaned(form: ChatForm, text: str) -> str:
+    return clean(form.read(text), form.task.facts, form.learner)
+
+
+def by_rules(env_id: str, settings: Mapping[str, Any], seed: int, texts: Sequence[str]) -> Record:
+    """The record by the rules alone, which all others must equal."""
+    dialogue = make_dialogue(entry_of(env_id), settings)
+    task, learner, rng = dialogue.task, dialogue.learner, np_random(seed)[0]
+    form = ChatForm(task, learner)
+    dialogue.start(rng, None)
+    messages = form.opening(dialogue.state, task.transcript(dialogue.state, learner))
+    opening, said, exchanges = lines_of(messages), list[int](), []
+    for text in texts:
+        exchange = dialogue.say(_cleaned(form, text), rng)
+        note_turn(messages, said, text)
+        form.hear(messages, exchange.heard, exchange.over)
+        exchanges.append(exchange)
+    last = exchanges[-1]
+    return Record(
+        opening,
+        lines_of(messages),
+        tuple(said),
+        tuple([each.reward for each in exchanges]),
+        tuple([counted(each.components) for each in exchanges]),
+        last.terminated,
+        last.truncated,
+        bool(last.success),
+    )
+
+
+def by_view(env_id: str, settings: Mapping[str, Any], seed: int, texts: Sequence[str]) -> Record:
+    """The record of the plain utterance view, its messages as `ChatForm` makes them."""
+    env: Any = make_view(entry_of(env_id), **settings)
+    form = ChatForm(env.task, env.learner)
+    env.reset(seed=seed)
+    messages = form.opening(
+        env.dialogue.state, env.task.transcript(env.dialogue.state, env.learner)
+    )
+    opening, said, replies = lines_of(messages), list[int](), []
+    for text in texts:
+        _, reward, *ends, info = env.step(form.read(text))
+        note_turn(messages, said, text)
+        heard = form.hear(messages, env.heard, any(ends))
+        replies.append(ChatReply(heard, reward, info["reward_components"], *ends, info))
+    return record_of(opening, messages, said, replies)
+
+
+def by_chat(env_id: str, settings: Mapping[str, Any], seed: int, texts: Sequence[str]) -> Record:
+    """The record of a `Chat`."""
+    chat = Chat(env_id, **settings)
+    opening = lines_of(chat.reset(seed=seed))
+    replies = [chat.step(text) for text in texts]
+    return record_of(opening, chat.messages, chat.said, replies)
+
+
+def by_batch(env_id: str, settings: Mapping[str, Any], seed: int, texts: Sequence[str]) -> Record:
+    """The record of the second row of a `ChatBatch`, beside another dialogue that rests."""
+    batch = ChatBatch(env_id, 2, **settings)
+    opening = lines_of(batch.reset([seed + 1, seed])[1])
+    replies = [batch.step({1: text})[1] for text in texts]
+    return record_of(opening, batch.messages[1], batch.said[1], replies)
+
+
+def by_tokens(tokenizer: Any) -> Player:
+    """A player of a `Chat` whose turns are token ids: what is said is decoded from them.
+
+    Args:
+        tokenizer: with a chat template, which decodes what it encodes.
+    """
+
+    def play(env_id: str, settings: Mapping[str, Any], seed: int, texts: Sequence[str]) -> Record:
+        chat = Chat(env_id, **settings)
+        opening = chat.reset(seed=seed)
+        tokens, replies = ChatTokens(tokenizer, opening), []
+        for text in texts:
+            replies.append(chat.step(tokens.say(tokens.text_ids(text))))
+            heard = chat.messages[chat.said[-1] + 1 :]
+            if replies[-1].over:
+                tokens.end(heard)
+            else:
+                tokens.hear(heard)
+        messages = [message.copy() for message in chat.messages]
+        for number, place in enumerate(chat.said):  # by the mask alone
+            own = [i for i, turn in zip(tokens.ids, tokens.turn) if turn == number]
+            messages[place]["content"] = tokenizer.decode(own)
+        return record_of(lines_of(opening), messages, chat.said, replies)
+
+    return play
+
+
+PLAYERS: Mapping[str, Player] = {"utterance": by_view, "chat": by_chat, "chat batch": by_batch}
+"""By door; those of libraries that are not installed everywhere are added by their tests."""
+
+
+def record_of(
+    opening: Lines,
+    messages: Sequence[Message],
+    said: Sequence[int],
+    replies: Sequence[ChatReply],
+) -> Record:
+    """The record of a dialogue that a door has played."""
+    last = replies[-1]
+    return Record(
+        opening,
+        lines_of(messages),
+        tuple(said),
+        tuple([reply.reward for reply in replies]),
+        tuple([counted(reply.components) for reply in replies]),
+        last.terminated,
+        last.truncated,
+        bool(last.info["is_success"]),
+    )
+
+
+def lines_of(messages: Sequence[Mapping[str, Any]]) -> Lines:
+    """Role and content of each message."""
+    return tuple([(message["role"], message["content"]) for message in messages])
+
+
+def counted(components: Mapping[str, float]) -> Mapping[str, float]:
+    """The parts of a reward that are not 0."""
+    return {name: float(value) for name, value in components.items() if value}
+
+
+def check_agreement(
+    player: Player, env_id: str, settings: Mapping[str, Any], seed: int, texts: Sequence[str]
+) -> None:
+    """Hold a door to the rules: its record of a dialogue must be theirs, not nearly so.
+
+    Raises:
+        AssertionError: it is another; the message names the first part that differs.
+    """
+    expected, got = (play(env_id, settings, seed, texts) for play in (by_rules, player))
+    for name, value in vars(expected).items():
+        if getattr(got, name) != value:
+            raise AssertionError(
+                f"{env_id}, seed {seed}: {name} is {getattr(got, name)!r}; by the rules {value!r} "
+                f"(texts {list(texts)!r})"
+            )
