@@ -19,12 +19,12 @@ from dialgym.views.making import make_view
 from dialgym.views.spaces import clean
 
 Lines = tuple[tuple[str, str], ...]
-Player = Callable[[str, Mapping[str, Any], int, Sequence[str]], "Record"]
+Player = Callable[[str, Mapping[str, Any], int, Sequence[str]], "PlayedChat"]
 """Plays the texts in the dialogue of an id, settings and seed."""
 
 
 @dataclass(frozen=True)
-class Record:
+class PlayedChat:
     """One dialogue in plain values, to be compared by ``==``.
 
     Attributes:
@@ -77,7 +77,9 @@ def _cleaned(form: ChatForm, text: str) -> str:
     return clean(form.read(text), form.task.facts, form.learner)
 
 
-def by_rules(env_id: str, settings: Mapping[str, Any], seed: int, texts: Sequence[str]) -> Record:
+def by_rules(
+    env_id: str, settings: Mapping[str, Any], seed: int, texts: Sequence[str]
+) -> PlayedChat:
     """The record by the rules alone, which all others must equal."""
     dialogue = make_dialogue(entry_of(env_id), settings)
     task, learner, rng = dialogue.task, dialogue.learner, np_random(seed)[0]
@@ -91,7 +93,7 @@ def by_rules(env_id: str, settings: Mapping[str, Any], seed: int, texts: Sequenc
         form.hear(messages, exchange.heard, exchange.over)
         exchanges.append(exchange)
     last = exchanges[-1]
-    return Record(
+    return PlayedChat(
         opening,
         lines_of(messages),
         tuple(said),
@@ -103,7 +105,9 @@ def by_rules(env_id: str, settings: Mapping[str, Any], seed: int, texts: Sequenc
     )
 
 
-def by_view(env_id: str, settings: Mapping[str, Any], seed: int, texts: Sequence[str]) -> Record:
+def by_view(
+    env_id: str, settings: Mapping[str, Any], seed: int, texts: Sequence[str]
+) -> PlayedChat:
     """The record of the plain utterance view, its messages as `ChatForm` makes them."""
     env: Any = make_view(entry_of(env_id), **settings)
     form = ChatForm(env.task, env.learner)
@@ -113,14 +117,17 @@ def by_view(env_id: str, settings: Mapping[str, Any], seed: int, texts: Sequence
     )
     opening, said, replies = lines_of(messages), list[int](), []
     for text in texts:
-        _, reward, *ends, info = env.step(form.read(text))
+        _, reward, terminated, truncated, info = env.step(form.read(text))
         note_turn(messages, said, text)
-        heard = form.hear(messages, env.heard, any(ends))
-        replies.append(ChatReply(heard, reward, info["reward_components"], *ends, info))
+        heard = form.hear(messages, env.heard, terminated or truncated)
+        parts = info["reward_components"]
+        replies.append(ChatReply(heard, reward, parts, terminated, truncated, info))
     return record_of(opening, messages, said, replies)
 
 
-def by_chat(env_id: str, settings: Mapping[str, Any], seed: int, texts: Sequence[str]) -> Record:
+def by_chat(
+    env_id: str, settings: Mapping[str, Any], seed: int, texts: Sequence[str]
+) -> PlayedChat:
     """The record of a `Chat`."""
     chat = Chat(env_id, **settings)
     opening = lines_of(chat.reset(seed=seed))
@@ -128,7 +135,9 @@ def by_chat(env_id: str, settings: Mapping[str, Any], seed: int, texts: Sequence
     return record_of(opening, chat.messages, chat.said, replies)
 
 
-def by_batch(env_id: str, settings: Mapping[str, Any], seed: int, texts: Sequence[str]) -> Record:
+def by_batch(
+    env_id: str, settings: Mapping[str, Any], seed: int, texts: Sequence[str]
+) -> PlayedChat:
     """The record of the second row of a `ChatBatch`, beside another dialogue that rests."""
     batch = ChatBatch(env_id, 2, **settings)
     opening = lines_of(batch.reset([seed + 1, seed])[1])
@@ -143,7 +152,9 @@ def by_tokens(tokenizer: Any) -> Player:
         tokenizer: with a chat template, which decodes what it encodes.
     """
 
-    def play(env_id: str, settings: Mapping[str, Any], seed: int, texts: Sequence[str]) -> Record:
+    def play(
+        env_id: str, settings: Mapping[str, Any], seed: int, texts: Sequence[str]
+    ) -> PlayedChat:
         chat = Chat(env_id, **settings)
         opening = chat.reset(seed=seed)
         tokens, replies = ChatTokens(tokenizer, opening), []
@@ -172,10 +183,10 @@ def record_of(
     messages: Sequence[Message],
     said: Sequence[int],
     replies: Sequence[ChatReply],
-) -> Record:
+) -> PlayedChat:
     """The record of a dialogue that a door has played."""
     last = replies[-1]
-    return Record(
+    return PlayedChat(
         opening,
         lines_of(messages),
         tuple(said),
