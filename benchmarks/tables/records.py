@@ -45,7 +45,7 @@ def make_record(
         "hardware": hardware(),
         "versions": versions(),
     }
-    write_json_checked(folder / f"{name}.json", record, indent=1)
+    write_json_checked(folder / f"{name}.json", record)
     return figures
 
 
