@@ -20,6 +20,9 @@ from dialgym.testing.act_checks import check_acts
 from dialgym.testing.scripts import random_utterance, require
 from dialgym.views.saved import state_type
 
+SECRETS = 50
+"""Secrets of a list that are tried."""
+
 
 def check_task(task: Task, episodes: int = 50, seed: int = 0) -> None:
     """Play random dialogues, both sides at random, and hold the task to its contract.
@@ -31,7 +34,8 @@ def check_task(task: Task, episodes: int = 50, seed: int = 0) -> None:
     to `task.facts`, and rewards of language to their bounds; components add up to the reward;
     features have the form that is declared; anchors are the same in a copy; a party's own copy of
     the state tells it what its views do, and not what `facts.hidden` names (`Task.observed`); acts
-    have the form that is declared, and choosing one changes nothing; unknown options are refused.
+    have the form that is declared, and choosing one changes nothing; unknown options are refused;
+    `Task.secrets` are options that differ and begin a dialogue.
 
     Raises:
         AssertionError: a promise is broken; the message says which, where, and what came.
@@ -40,6 +44,7 @@ def check_task(task: Task, episodes: int = 50, seed: int = 0) -> None:
         for episode in range(episodes):
             _Episode(task, seed + episode).play()
     _check_options(task)
+    _check_secrets(task)
 
 
 class _Episode:
@@ -299,3 +304,14 @@ def _check_options(task: Task) -> None:
         require(name in str(error), task, f"the error of an unknown option hides it: {error}")
     else:
         require(False, task, "initial() accepted an unknown option; use self.check_options")
+
+
+def _check_secrets(task: Task) -> None:
+    secrets = task.secrets()
+    texts = {json.dumps(options, sort_keys=True, default=repr) for options in secrets}
+    require(len(texts) == len(secrets), task, "secrets() has some options several times")
+    for options in secrets[:: max(1, len(secrets) // SECRETS)]:
+        try:
+            task.initial(np.random.default_rng(0), options)
+        except ValueError as error:
+            require(False, task, f"secrets() has {options!r}, which initial() refuses: {error}")

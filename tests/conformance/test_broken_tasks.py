@@ -142,6 +142,11 @@ def gossip(self, state, party):
         (begins_with(Forgetful), r"from a file: Forgetful has attributes .* \(\['turn'\]\)"),
         (begins_with(Shallow), r"speaking on state.copy\(\) changed the state"),
         ({"initial": lax}, r"initial\(\) accepted an unknown option"),
+        ({"secrets": lambda self: [{}, {}]}, r"secrets\(\) has some options several times"),
+        (
+            {"secrets": lambda self: [{"word": "aa"}]},
+            r"secrets\(\) has \{'word': 'aa'\}, which initial\(\) refuses: unknown option 'word'",
+        ),
         ({"speak": endless}, "facts.heard allows 1"),
         ({"transcript": gossip}, "sees a private utterance of the other party"),
         (facts(returns={"system": (0, 1), "user": (0, 0)}), "facts.returns allows 0 to 1"),

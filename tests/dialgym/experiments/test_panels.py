@@ -120,6 +120,7 @@ def test_shares_that_are_none_are_refused(name, message):
         ),
         ({"data": {"policy": "mixture"}}, r"data: expected an entry 'episodes', got \['policy'\]"),
         ({"evaluation": {"episodes": 1.5}}, r"evaluation, episodes: expected a whole number"),
+        ({"evaluation": {"secrets": "some"}}, r"unknown secrets 'some' in panel 'x', evaluation"),
         ({"metric": "reward"}, r"unknown metric 'reward' in panel 'x'"),
     ],
 )
@@ -141,3 +142,15 @@ def test_the_hash_of_the_protocol_follows_what_scores_depend_on():
     assert known == protocol_of(Panel.of("tiny", changed(seeds=9, description="Another.")), place)
     for entries in ({"version": 2}, {"evaluation": {"episodes": 25, "seed": 77, "trials": 4}}):
         assert protocol_of(Panel.of("tiny", changed(**entries)), place) != known
+
+
+def test_panels_of_all_secrets_have_references_over_all_secrets():
+    """Else the best policy could pass 100 by the luck of what was drawn for the expert."""
+    for panel in panels().values():
+        for place in panel.environments if panel.evaluation.secrets == "all" else ():
+            assert panel.evaluation.options(make_task(entry_of(place.id), place.settings))
+            scores = entry_of(place.id).row.scores
+            assert scores.get("secrets") == "all", (
+                f"{place.short}: run `dialgym benchmark references --ids {place.short} --write "
+                "envs_registry.yaml`"
+            )
