@@ -33,14 +33,13 @@ PYDIAL = "pydial"
 LEADERBOARD: Mapping[str, str] = MappingProxyType(
     {
         "leaderboard": "show --all",
-        "leaderboard_wordle": "compare wordle bc-ppo-separate bc-30 --actions greedy",
-        "leaderboard_wordle_greedy": "compare wordle ilql bc-long --actions greedy",
-        "leaderboard_wordle_drawn": "compare wordle ilql bc-long --actions drawn",
+        "leaderboard_wordle": "compare wordle-distilled bc-ppo-separate bc-30 --actions greedy",
+        "leaderboard_wordle_greedy": "compare wordle-distilled ilql bc-long --actions greedy",
+        "leaderboard_wordle_drawn": "compare wordle-distilled ilql bc-long --actions drawn",
         "leaderboard_words": "compare slot-filling-words ppo handcrafted",
         "leaderboard_words_cloned": "compare slot-filling-words bc-ppo handcrafted",
         "leaderboard_domains": "compare multi-domain bc-ppo bc",
-        "leaderboard_questions": "compare questions bc-ppo bc",
-        "leaderboard_questions_long": "compare questions bc-long-ppo bc-long",
+        "leaderboard_questions": "compare questions bc-ppo bc-34",
         "leaderboard_language": "compare language grpo bc",
     }
 )

@@ -20,7 +20,7 @@ LEAST, STORED = -6.0, -2.92
 def lmrl_table(rows_folder: Path) -> str:
     """Learners of 200 words on LMRL-Gym's scale, whose best is the optimal policy here."""
     rows = [
-        r for r in read_rows([rows_folder], panel_named("wordle")) if r.id.endswith("Wordle-200-v0")
+        r for r in read_rows([rows_folder], panel_named("wordle-distilled")) if r.id.endswith("Wordle-200-v0")
     ]
     best = float(np.mean([_mean(r, "scripted") for r in rows if r.name == "optimal"]))
     lines = [["learner", "drawn", "greedy", "greedy, by seed", "CPU s a run"]]

@@ -15,7 +15,7 @@ def changed(**entries):
 
 
 def test_the_registry_has_the_panels_and_each_of_their_ids_and_policies():
-    names = {"wordle", "slot-filling-acts", "slot-filling-words", "multi-domain", "questions"}
+    names = {"wordle", "wordle-distilled", "slot-filling-acts", "slot-filling-words", "multi-domain", "questions"}
     assert names | {"comments", "language", "slot-filling-acts-correct"} == set(panels())
     for panel in panels().values():
         assert panel.description.endswith(".")
