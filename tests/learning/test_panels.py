@@ -49,6 +49,7 @@ RERUNS = {
     "slot-filling-acts-correct": Rerun("dqn", "CR-Env1", random=-6.1, bar=9.0),
     # -0.5 for one that does not learn
     "slot-filling-words": Rerun("ppo", "CamRestaurants-Env1-v0", random=-4.5, bar=3.0),
+    "slot-filling-words-cloned": Rerun("bc", "CamRestaurants-Env2-v0", random=-4.5, bar=3.0),
     # -48 for one that does not learn
     "multi-domain": Rerun("bc", "MultiWOZ-v0", random=-49.0, bar=0.0),
     # -2.5 for one that does not learn
