@@ -13,11 +13,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from shutil import copyfile
 from tempfile import TemporaryDirectory
-from types import MappingProxyType
+from types import MappingProxyType, ModuleType
 
 from benchmarks.recipes.rows import recipe_table
+from benchmarks.tables import questions
 from benchmarks.tables.comments import comments_table
 from benchmarks.tables.lmrl import lmrl_table
+from benchmarks.tables.records import read_record
 from dialgym.cli.app import app
 from dialgym.io.files import write_text
 
@@ -57,16 +59,17 @@ RECIPES: Mapping[str, str] = MappingProxyType(
     }
 )
 """Arguments of ``python -m benchmarks.recipes`` that make the rows of a table."""
+RECORDS: Mapping[str, ModuleType] = MappingProxyType({m.NAME: m for m in (questions,)})
+"""Modules that make the table of a record, by the name of the file."""
 OTHERS: Mapping[str, str] = MappingProxyType(
     {
         "transfer_errors_slot_filling_words": f"{TRANSFER} errors",
         "transfer_users_slot_filling_words": f"{TRANSFER} users",
         "slot_filling": "python -m benchmarks.tables.pydial",
-        "noise": "python -m benchmarks.tables.noise",
         "multiwoz": "python -m benchmarks.tables.multiwoz FOLDER",
-        "questions": "python -m benchmarks.tables.questions",
-        "gp_steps": "python -m benchmarks.training.gp",
+        "noise": "python -m benchmarks.tables.noise",
         "visual": "python scripts/draw_visual_dialogues.py",
+        "gp_steps": "python -m benchmarks.training.gp",
     }
 )
 """Commands that make the files without committed rows; see their pages for all options."""
@@ -95,7 +98,8 @@ def how() -> dict[str, str]:
     rows = {name: f"dialgym leaderboard {command}" for name, command in LEADERBOARD.items()}
     recipes = {name: f"{RECIPE} {command}" for name, command in RECIPES.items()}
     own = dict.fromkeys((*LMRL, COMMENTS, PYDIAL), "python -m benchmarks.tables --write")
-    return {**rows, **own, **recipes, **OTHERS}
+    records = {name: module.COMMAND for name, module in RECORDS.items()}
+    return {**rows, **own, **recipes, **records, **OTHERS}
 
 
 def make(out: Path) -> None:
@@ -106,6 +110,8 @@ def make(out: Path) -> None:
     for name, command in RECIPES.items():
         whole = f"{RECIPE} {command}"
         write_text(out / f"{name}.md", recipe_table(command.split()[0], ROWS / "recipes", whole))
+    for name, module in RECORDS.items():
+        write_text(out / f"{name}.md", module.table(read_record(name)["figures"]))
     for name, panel in LMRL.items():
         write_text(out / f"{name}.md", lmrl_table(ROWS, panel))
     write_text(out / f"{COMMENTS}.md", comments_table(ROWS))
