@@ -74,10 +74,9 @@ def stored_mean(panel: Panel, environment: PanelEnvironment) -> float:
 
 @cache
 def _stored_mean(
-    env_id: str, policy: str, seed: int, kwargs: tuple[tuple[str, float], ...]
+    env_id: str, policy: str, seed: int, settings: tuple[tuple[str, float], ...]
 ) -> float:
-    settings: Mapping[str, float] = dict(kwargs)
-    games = dialgym.collect(env_id, policy, GAMES, seed, policy_kwargs=settings)
+    games = dialgym.collect(env_id, policy, GAMES, seed, policy_kwargs=dict(settings))
     return float(games.returns.mean())
 
 
