@@ -67,6 +67,7 @@ OTHERS: Mapping[str, str] = MappingProxyType(
         "transfer_users_slot_filling_words": f"{TRANSFER} users",
         "slot_filling": "python -m benchmarks.tables.pydial",
         "multiwoz": "python -m benchmarks.tables.multiwoz FOLDER",
+        "stitching": "python -m benchmarks.tables.stitching",
         "noise": "python -m benchmarks.tables.noise",
         "visual": "python scripts/draw_visual_dialogues.py",
         "gp_steps": "python -m benchmarks.training.gp",

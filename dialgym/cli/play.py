@@ -36,7 +36,7 @@ def play(
     against: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME | PATH | hf:NAME",
+            metavar="NAME | PATH | zoo:NAME | hf:NAME",
             help="The other party: a registered name, a trained model, a language model.",
             autocompletion=complete_policies,
         ),
@@ -44,7 +44,7 @@ def play(
     policy: Annotated[
         str | None,
         typer.Option(
-            help="A policy plays in your place: a name, a run, a language model's folder.",
+            help="A policy plays in your place: a name, run, zoo:NAME, language model's folder.",
             autocompletion=complete_policies,
         ),
     ] = None,

@@ -136,6 +136,7 @@ class SlotFilling(Task):
             "random": f"{POLICIES}:RandomSlotSystem",
         },
     }
+    generators = {"halves": f"{POLICIES}:halves"}  # noqa: RUF012
     acts: Mapping[str, Any]
     act_classes = {  # noqa: RUF012
         SYSTEM: f"{ROOM}.party_acts:SlotSystemActs",

@@ -110,6 +110,7 @@ class TwentyQuestions(Task):
     generators = {  # noqa: RUF012
         "graded": f"{POLICIES}:graded",
         "branching": f"{POLICIES}:branching",
+        "halves": f"{POLICIES}:halves",
     }
     act_classes = {  # noqa: RUF012
         SYSTEM: f"{ROOM}.party_acts:QuestionerActs",

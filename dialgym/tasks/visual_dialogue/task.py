@@ -115,6 +115,7 @@ class VisualDialogue(Task):
     generators = {  # noqa: RUF012
         "graded": f"{POLICIES}:graded",
         "branching": f"{POLICIES}:branching",
+        "halves": f"{POLICIES}:halves",
         "corpus": f"{ROOM}.retrieval:VisDialCorpus",
     }
     hidden_fields = {QUESTIONER: ("image", "private", "percentiles")}  # noqa: RUF012

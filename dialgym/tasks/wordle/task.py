@@ -88,6 +88,7 @@ class Wordle(Task):
     generators = {  # noqa: RUF012
         "branching": f"{GENERATORS}:branching",
         "adversarial": f"{GENERATORS}:adversarial",
+        "halves": f"{GENERATORS}:halves",
         "human": f"{GENERATORS}:HumanGames",
         "pickle": f"{GENERATORS}:PickledGames",
     }
