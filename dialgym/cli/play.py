@@ -203,11 +203,7 @@ class PlayConsole:
     def open(self) -> None:
         """Say what the game is, how long it is, and which commands there are."""
         console.print(self.entry.label, style="bold", markup=False)
-        beginning = "\n".join(rules(self.task)[:1])
-        for text in (
-            self.entry.row.description,
-            self.task.how_to_play.get(self.party) or beginning,
-        ):
+        for text in (self.entry.row.description, self.task.instructions[self.party]):
             console.print(text, markup=False)
         turns = turns_of(self.task, self.party)
         counted = "1 turn" if turns == 1 else f"at most {turns} turns"
