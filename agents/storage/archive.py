@@ -33,7 +33,7 @@ READABLE = 0o600
 FIELDS = ("what", "format", "sections", "sha256")
 LARGEST_JSON = 2**28
 """Bytes of the largest compressed member that is read."""
-SMALL_ARRAYS = 2**20
+SMALL_ARRAYS = 2**23
 """Bytes of arrays that are compressed, as JSON is: tables of masks are mostly zeros."""
 Place = str | Path | IO[bytes]
 DAMAGED = (*UNREADABLE, RuntimeError, OverflowError)
