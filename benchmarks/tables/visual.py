@@ -5,13 +5,12 @@
 Dialogues are about the 1,000 test scenes.
 """
 
-import argparse
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.tables.records import Figures, counted, from_counts, make_record, mean_and_half
+from benchmarks.tables.records import Figures, counted, from_counts, mean_and_half, run_measurement
 from dialgym.experiments.tables import markdown_table
 from dialgym.tasks.visual_dialogue import VisualDialogue
 from dialgym.tasks.visual_dialogue.types import VisualState
@@ -75,13 +74,5 @@ def table(figures: Figures) -> str:
     return markdown_table(rows)
 
 
-def main() -> None:
-    """Measure, write the record and print the table."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--episodes", type=int, default=500)
-    episodes = parser.parse_args().episodes
-    print(table(make_record(NAME, COMMAND, lambda: measure(episodes))))
-
-
 if __name__ == "__main__":
-    main()
+    run_measurement(__doc__, NAME, COMMAND, 500, measure, table)
