@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from types import MappingProxyType, ModuleType
 
 from benchmarks.recipes.rows import recipe_table
-from benchmarks.tables import questions
+from benchmarks.tables import noise, pydial, questions, visual
 from benchmarks.tables.comments import comments_table
 from benchmarks.tables.lmrl import lmrl_table
 from benchmarks.tables.records import read_record
@@ -59,17 +59,16 @@ RECIPES: Mapping[str, str] = MappingProxyType(
     }
 )
 """Arguments of ``python -m benchmarks.recipes`` that make the rows of a table."""
-RECORDS: Mapping[str, ModuleType] = MappingProxyType({m.NAME: m for m in (questions,)})
+RECORDS: Mapping[str, ModuleType] = MappingProxyType(
+    {m.NAME: m for m in (noise, pydial, questions, visual)}
+)
 """Modules that make the table of a record, by the name of the file."""
 OTHERS: Mapping[str, str] = MappingProxyType(
     {
         "transfer_errors_slot_filling_words": f"{TRANSFER} errors",
         "transfer_users_slot_filling_words": f"{TRANSFER} users",
-        "slot_filling": "python -m benchmarks.tables.pydial",
         "multiwoz": "python -m benchmarks.tables.multiwoz FOLDER",
         "stitching": "python -m benchmarks.tables.stitching",
-        "noise": "python -m benchmarks.tables.noise",
-        "visual": "python scripts/draw_visual_dialogues.py",
         "gp_steps": "python -m benchmarks.training.gp",
     }
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +30,8 @@ def lmrl_table(rows_folder: Path, name: str) -> str:
         own = [row for row in rows if row.id == environment.id]
         trained = [row for row in own if not row.is_scripted]
         names = [learner for learner in panel.algorithms if any(r.name == learner for r in trained)]
+        if not names:
+            continue
         best = float(np.mean([_mean(r, SCRIPTED) for r in own if r.name == "optimal"] or [np.nan]))
         anchors = (LEAST, stored_mean(panel, environment), best)
         lines += [
@@ -69,14 +70,8 @@ def stored_mean(panel: Panel, environment: PanelEnvironment) -> float:
     """Mean return of the games that learners read, estimated by the first of them."""
     data = environment.data
     assert data is not None, f"{panel.name} has no stored games"
-    return _stored_mean(environment.id, data.policy, data.seed, tuple(data.policy_kwargs.items()))
-
-
-@cache
-def _stored_mean(
-    env_id: str, policy: str, seed: int, settings: tuple[tuple[str, float], ...]
-) -> float:
-    games = dialgym.collect(env_id, policy, GAMES, seed, policy_kwargs=dict(settings))
+    settings = data.policy_kwargs
+    games = dialgym.collect(environment.id, data.policy, GAMES, data.seed, policy_kwargs=settings)
     return float(games.returns.mean())
 
 
