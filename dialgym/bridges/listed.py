@@ -1,4 +1,4 @@
-"""Lists of dialogues to be begun by a name and a number, in the form of OpenEnv's task providers."""
+"""Lists of dialogues to be begun by a name and a number, as of OpenEnv's task providers."""
 
 from typing import Any
 

@@ -39,8 +39,7 @@ def app(id_or_task: Environment, max_sessions: int = 64, **settings: Any) -> "Fa
     """
     server = require("openenv.core.env_server", EXTRA, PURPOSE)
     made = environment(id_or_task, **settings)
-    name = made().get_metadata().name
-    forms = made.action_form, made.observation_form
+    forms, name = (made.action_form, made.observation_form), made().get_metadata().name
     served: FastAPI = server.create_fastapi_app(made, *forms, max_sessions, env_name=name)
     return served
 
@@ -66,7 +65,7 @@ def environment(id_or_task: Environment, **settings: Any) -> Any:
         text: str
         messages: list[dict[str, str]]
 
-    class Dialogue(Sessions, server.Environment):  # type: ignore[name-defined, misc]
+    class OpenEnvDialogue(Sessions, server.Environment):  # type: ignore[name-defined, misc]
         SUPPORTS_CONCURRENT_SESSIONS = True
         action_form, observation_form = Say, Heard
 
@@ -74,11 +73,11 @@ def environment(id_or_task: Environment, **settings: Any) -> Any:
             Sessions.__init__(self, first.clone(), types)
             self.transform = self.rubric = None  # of OpenEnv's base
 
-    return Dialogue
+    return OpenEnvDialogue
 
 
 class Sessions(ListedBySeed):
-    """What OpenEnv asks of an environment, over a chat.
+    """OpenEnv's methods of an environment, over a chat.
 
     Args:
         chat: a new one.
@@ -130,7 +129,7 @@ class Sessions(ListedBySeed):
         if reply is None:
             return self.observation_form(**told)
         metadata = {name: reply.info[name] for name in TOLD}
-        metadata |= {"components": dict(reply.components)}
+        metadata["components"] = dict(reply.components)
         metadata |= {"terminated": reply.terminated, "truncated": reply.truncated}
         return self.observation_form(
             **told, reward=reply.reward, done=reply.over, metadata=metadata

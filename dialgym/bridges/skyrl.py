@@ -57,16 +57,16 @@ def make(env_config: Any = None, extras: Mapping[str, Any] | None = None) -> Any
     """
     base = require("skyrl_gym.envs.base_text_env", EXTRA, PURPOSE).BaseTextEnv
 
-    class Dialogue(Turns, base):  # type: ignore[valid-type, misc]
+    class SkyRLDialogue(Turns, base):  # type: ignore[valid-type, misc]
         def __init__(self) -> None:
             base.__init__(self)
             Turns.__init__(self, extras or {})
 
-    return Dialogue()
+    return SkyRLDialogue()
 
 
 class Turns:
-    """What SkyRL-Gym asks of an environment, over a chat.
+    """SkyRL-Gym's methods of an environment, over a chat.
 
     Args:
         row: as of `make`.
