@@ -14,6 +14,7 @@ from tests.support.sources import ROOT, files, imported_at_import, module_name, 
 HEAVY = {
     "accelerate",
     "datasets",
+    "httpx",
     "matplotlib",
     "minari",
     "nltk",
