@@ -1,4 +1,4 @@
-"""A dialogue as the messages of a language model: what lies under every door. No extra is needed."""
+"""A dialogue as the messages of a language model: what lies under every door, without any extra."""
 
 import dialgym
 
