@@ -120,7 +120,6 @@ BOUNDS: Mapping[str, Bounds] = {
     "own_coef": FINITE,
     "situation_weight": FINITE,
     "target_every": COUNT,
-    "top": Bounds(most=1.0, above=True),
     "top_p": Bounds(most=1.0, above=True),
     "truth_gain": FINITE,
     "turn_gamma": FRACTION,

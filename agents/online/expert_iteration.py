@@ -9,6 +9,7 @@ from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.type_aliases import GymEnv
 from torch import Tensor
 
+from agents.argument_checks import Bounds, require
 from agents.buffers.sequences import Rollout, SequenceBatch
 from agents.online.credit import all_equal
 from agents.online.groups import GroupAlgorithm, GroupOptions
@@ -45,6 +46,7 @@ class ExpertIteration(GroupAlgorithm):
         equal_groups: bool = True,
         **kwargs: Unpack[GroupOptions],
     ) -> None:
+        require("ExpertIteration", Bounds(most=1.0, above=True), top=top)
         self.top, self.equal_groups = top, equal_groups
         super().__init__(policy, env, **kwargs)
 
