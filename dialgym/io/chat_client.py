@@ -89,7 +89,11 @@ class ChatClient:
         return self.settings.base_url
 
     async def complete(
-        self, messages: Sequence[Mapping[str, str]], drawn: int = 0, turn: int = 0, where: str = ""
+        self,
+        messages: Sequence[Mapping[str, object]],
+        drawn: int = 0,
+        turn: int = 0,
+        where: str = "",
     ) -> Completion:
         """The model's answer to a chat.
 
