@@ -6,11 +6,10 @@ The last column is the exact expected return of the best questioner; where the s
 long, a bound in its place: questions that split any set as one likes. Answers with noise have none.
 """
 
-import argparse
 from typing import Any
 
 import dialgym
-from benchmarks.tables.records import Figures, counted, from_counts, make_record, mean_and_half
+from benchmarks.tables.records import Figures, counted, from_counts, mean_and_half, run_measurement
 from dialgym.experiments.tables import markdown_table
 from dialgym.registry import RegistryEntry, entries
 from dialgym.tasks.twenty_questions import TwentyQuestions
@@ -64,13 +63,5 @@ def table(figures: Figures) -> str:
     return markdown_table([HEAD, *rows])
 
 
-def main() -> None:
-    """Measure, write the record and print the table."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--episodes", type=int, default=2000)
-    episodes = parser.parse_args().episodes
-    print(table(make_record(NAME, COMMAND, lambda: measure(episodes))))
-
-
 if __name__ == "__main__":
-    main()
+    run_measurement(__doc__, NAME, COMMAND, 2000, measure, table)

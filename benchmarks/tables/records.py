@@ -6,6 +6,7 @@ Seeds are fixed: the command of a record gives its figures again.
 
 from __future__ import annotations
 
+import argparse
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -45,7 +46,7 @@ def make_record(
         "hardware": hardware(),
         "versions": versions(),
     }
-    write_json_checked(folder / f"{name}.json", record, indent=1)
+    write_json_checked(folder / f"{name}.json", record)
     return figures
 
 
@@ -67,8 +68,31 @@ def read_record(name: str, folder: Path = RECORDS) -> dict[str, Any]:
     return dict(found)
 
 
+def run_measurement(
+    about: str | None,
+    name: str,
+    command: str,
+    episodes: int,
+    measure: Callable[[int], Figures],
+    table: Callable[[Figures], str],
+) -> None:
+    """Measure as the command line says, write the record and print the table.
+
+    Args:
+        about: the module's docstring, whose first line the help shows.
+        name, command: as of `make_record`.
+        episodes: of each policy, by default.
+        measure: makes the figures of so many.
+        table: of the figures.
+    """
+    parser = argparse.ArgumentParser(description=(about or "").partition("\n")[0])
+    parser.add_argument("--episodes", type=int, default=episodes)
+    given = parser.parse_args()
+    print(table(make_record(name, command, lambda: measure(given.episodes))))
+
+
 def counted(values: np.ndarray) -> dict[str, int]:
-    """How often each value of some episodes comes, least first."""
+    """Count the values of some episodes, least first."""
     return {f"{value:g}": n for value, n in sorted(Counter(values.ravel().tolist()).items())}
 
 

@@ -87,7 +87,7 @@ def by_history(said: list[Said]) -> dict[History, dict[str, list[Said]]]:
 
 
 def clone(said: list[Said]) -> dict[History, str]:
-    """What was said most often."""
+    """Text that was said most often, by history."""
     counts: dict[History, Counter[str]] = defaultdict(Counter)
     for one in said:
         counts[one.history][one.text] += 1
@@ -95,7 +95,7 @@ def clone(said: list[Said]) -> dict[History, str]:
 
 
 def by_values(said: list[Said], q_learning: bool) -> dict[History, str]:
-    """What is worth most among what was said often enough; the commonest where nothing was.
+    """Text of the highest value, by history, of those said often enough; else the commonest.
 
     Q(h, a) = mean of r + V(h'), from the longest histories backwards. V is the mean of Q over the
     data (single-step RL), or its maximum over what was said often enough: the limit of implicit

@@ -15,11 +15,6 @@ def without_reasoning(text: str) -> str:
     return _OPEN_THOUGHT.sub("", said)
 
 
-def whole(text: str) -> str:
-    """All that is no reasoning."""
-    return without_reasoning(text)
-
-
 def last_line(text: str) -> str:
     """The last line with a word in it; "" where there is none."""
     lines = [line for line in without_reasoning(text).splitlines() if line.strip()]
@@ -33,7 +28,7 @@ def tagged(text: str) -> str:
 
 
 READINGS: Mapping[str, Callable[[str], str]] = {
-    "whole": whole,
+    "whole": without_reasoning,
     "last line": last_line,
     "tag": tagged,
 }

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("stable_baselines3")
-from benchmarks.tables import questions
+from benchmarks.tables import questions, visual
 from benchmarks.tables.__main__ import DOCS, RECORDS, ROWS, differing, how
 from benchmarks.tables.comments import comments_table
 from benchmarks.tables.records import counted, from_counts, make_record, read_record
@@ -52,6 +52,11 @@ def test_a_record_of_questions_is_played_again(policy):
     env_id = "dialgym/TwentyQuestions-8-v0"
     kept = read_record(questions.NAME)["figures"][env_id]["returns"][policy]
     assert counted(questions.played(policy, env_id, 2000)) == kept
+
+
+def test_a_record_of_visual_dialogue_is_played_again():
+    kept = read_record(visual.NAME)["figures"]["hard"]["greedy"]
+    assert visual.measured("hard", "greedy", 500) == kept
 
 
 def test_counts_give_the_values_again():
