@@ -42,7 +42,7 @@ class _Fault(Exception):
         self.wait = wait
 
 
-class Completion(NamedTuple):
+class ModelAnswer(NamedTuple):
     """Answer of a language model.
 
     Attributes:
@@ -94,7 +94,7 @@ class ChatClient:
         drawn: int = 0,
         turn: int = 0,
         where: str = "",
-    ) -> Completion:
+    ) -> ModelAnswer:
         """The model's answer to a chat.
 
         Args:
@@ -116,13 +116,13 @@ class ChatClient:
         found = None if self.tape is None else self.tape.find(key, where)
         if found is not None:
             self.usage.replayed += 1
-            return Completion(**found)
+            return ModelAnswer(**found)
         seed = {"seed": drawn % 2**31} if self.settings.seeded else {}
         answer = await self._ask({**request, **seed}, where)
         if self.tape is None:
             return answer
         held = {**request, "drawn": drawn, "turn": turn}
-        return Completion(**self.tape.record(key, held, answer._asdict()))
+        return ModelAnswer(**self.tape.record(key, held, answer._asdict()))
 
     async def close(self) -> None:
         """Close the connections; the next request opens new ones."""
@@ -130,7 +130,7 @@ class ChatClient:
         if http is not None:
             await http.aclose()
 
-    async def _ask(self, body: dict[str, Any], where: str) -> Completion:
+    async def _ask(self, body: dict[str, Any], where: str) -> ModelAnswer:
         budget = self.settings.budget
         assert isinstance(budget, Budget)
         budget.check(self.usage)
@@ -155,14 +155,14 @@ class ChatClient:
             return min(asked, LONGEST_WAIT)
         return min(self.settings.backoff * 2**attempt, LONGEST_BACKOFF)
 
-    def _counted(self, answer: Completion) -> Completion:
+    def _counted(self, answer: ModelAnswer) -> ModelAnswer:
         self.usage.prompt_tokens += answer.prompt_tokens
         self.usage.answer_tokens += answer.answer_tokens
         self.usage.empty += not answer.text.strip()
         self.usage.cut += answer.finish_reason == "length"
         return answer
 
-    async def _attempt(self, body: dict[str, Any], where: str) -> Completion:
+    async def _attempt(self, body: dict[str, Any], where: str) -> ModelAnswer:
         httpx = require("httpx", "lm", "a language model behind a service")
         if self._http is None:
             limits = httpx.Limits(max_connections=self.settings.concurrency)
@@ -220,8 +220,8 @@ class ChatClient:
         return {**vars(self), "_http": None, "usage": Usage()}
 
 
-def completion_of(content: bytes) -> Completion:
-    """Completion of the body of an answer; a fault where it is none."""
+def completion_of(content: bytes) -> ModelAnswer:
+    """Answer of a response's body; a fault where it is none."""
     try:
         answer = json.loads(content)
         choice = answer["choices"][0]
@@ -230,7 +230,7 @@ def completion_of(content: bytes) -> Completion:
         counts = [int(usage.get(name) or 0) for name in ("prompt_tokens", "completion_tokens")]
         if not isinstance(text, str):
             raise TypeError(f"content is {type(text).__name__}")
-        return Completion(text, str(choice.get("finish_reason") or ""), *counts)
+        return ModelAnswer(text, str(choice.get("finish_reason") or ""), *counts)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise _Fault(
             f"expected a chat completion; got {content[:80]!r} ({type(error).__name__})"
