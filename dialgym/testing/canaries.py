@@ -13,8 +13,8 @@ import numpy as np
 
 from dialgym.testing.recordings import Recording
 
-NAMES = frozenset(
-    [
+NAMES = {
+    *[
         "secret",
         "secrets",
         "answer",
@@ -26,9 +26,9 @@ NAMES = frozenset(
         "truth",
         "password",
     ]
-)
+}
 """Words in the names of fields that hold what is hidden."""
-MEASURES = frozenset(["length", "len", "count", "size", "type", "reached"])
+MEASURES = {"length", "len", "count", "size", "type", "reached"}
 """Words in the names of fields that tell something about it, not it."""
 LEVEL = 1e-3
 """Chance at most with which secrets stand there that often without being told."""
@@ -141,6 +141,11 @@ def _fields(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, 
     for name, value in values.items():
         if isinstance(value, Mapping):
             yield from _fields(value, f"{prefix}{name}.")
-        elif isinstance(value, str | int | np.integer) and not isinstance(value, bool):
-            if str(value).strip():
-                yield f"{prefix}{name}", str(value)
+        elif _is_plain(value):
+            yield f"{prefix}{name}", str(value)
+
+
+def _is_plain(value: Any) -> bool:
+    """Return True for a text that is not blank and for a whole number."""
+    plain = isinstance(value, str | int | np.integer) and not isinstance(value, bool)
+    return plain and bool(str(value).strip())

@@ -284,6 +284,8 @@ def _noise(played: _Played) -> tuple[str, str]:
         floor = minimum_detectable_gap(returns)
     except ImportError as missing:  # of SciPy, an extra
         return NONE, str(missing)
+    if floor == 0:
+        return NONE, f"{n} dialogues all had the return {returns[0, 0]:g}"
     evidence = f"{n} dialogues each tell means apart that differ by {floor:.3g} or more"
     if gap is None:
         return NONE, f"{evidence}; no gap is claimed"

@@ -82,17 +82,17 @@ def interleaved(sessions: Sequence[Session], recordings: Sequence[Recording]) ->
 @contextmanager
 def process_wide_draws() -> Iterator[Any]:
     """A function that draws from the generators of the process, which are as before at the end."""
-    python, numpy = random.getstate(), np.random.get_state()
+    python, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002
 
     def draw() -> None:
         random.random()
-        np.random.random()
+        np.random.random()  # noqa: NPY002
 
     try:
         yield draw
     finally:
         random.setstate(python)
-        np.random.set_state(numpy)
+        np.random.set_state(numpy)  # noqa: NPY002
 
 
 def differing(one: Recording, other: Recording) -> str:

@@ -157,7 +157,7 @@ def _sampled(session: Session, _: Sequence[Answer], rng: np.random.Generator) ->
 
 
 def utterance_environment(entry: RegistryEntry, **settings: Any) -> TextEnvironment:
-    """The utterance view of an id of ours, with texts that its rules allow and some that they don't.
+    """The utterance view of an id of ours, with texts mostly of those that its rules allow.
 
     Args:
         entry: of any view.

@@ -1,6 +1,7 @@
 """A small text game of Gymnasium, sound or with one defect."""
 
 import os
+import random
 import weakref
 
 import gymnasium as gym
@@ -9,35 +10,11 @@ from gymnasium.spaces import Text
 
 from dialgym.testing.sessions import GymnasiumSession, TextEnvironment
 
-WORDS = tuple(
-    [
-        "apple",
-        "bread",
-        "chair",
-        "dance",
-        "eagle",
-        "flame",
-        "grape",
-        "house",
-        "ivory",
-        "jelly",
-        "kneel",
-        "lemon",
-        "mango",
-        "night",
-        "ocean",
-        "pearl",
-        "queen",
-        "river",
-        "stone",
-        "tiger",
-        "uncle",
-        "voice",
-        "water",
-        "yacht",
-        "zebra",
-    ]
-)
+_LIST = """
+apple bread chair dance eagle flame grape house ivory jelly kneel lemon mango night ocean pearl
+queen river stone tiger uncle voice water yacht zebra
+"""
+WORDS = tuple(_LIST.split())
 DEFECTS = {
     "seed ignored": "the seed holds",
     "members start apart": "members of a group start alike",
@@ -49,12 +26,13 @@ DEFECTS = {
 }
 """The check that finds each defect of the field, by the defect."""
 MORE_DEFECTS = {
-    "history kept": "a reset leaves nothing behind",
-    "secret in info": "no observation tells the secret",
-    "process-wide generator": "sessions share no state",
-    "reward is NaN": "rewards are within bounds",
-    "sum beyond bounds": "rewards are within bounds",
+    "history kept": {"a reset leaves nothing behind"},
+    "secret in info": {"no observation tells the secret"},
+    "process-wide generator": {"sessions share no state", "members of a group start alike"},
+    "reward is NaN": {"rewards are within bounds"},
+    "sum beyond bounds": {"rewards are within bounds"},
 }
+"""The checks that fail for each of some further defects."""
 TURNS, PRIZE = 6, 1.0
 
 
@@ -91,7 +69,7 @@ class GuessWord(gym.Env):
     def reset(self, *, seed=None, options=None):
         super().reset(seed=int.from_bytes(os.urandom(4)) if self._is("seed ignored") else seed)
         if self._is("process-wide generator"):
-            np.random.seed(seed)
+            random.seed(seed)
         drawn = int(self.np_random.integers(len(WORDS)))
         if self._is("members start apart"):
             drawn += self.place
@@ -121,7 +99,7 @@ class GuessWord(gym.Env):
         return self.history, self._reward(won), over, False, self._info(is_success=won)
 
     def _compared(self, action, secret):
-        if self._is("process-wide generator") and np.random.random() < 0.5:
+        if self._is("process-wide generator") and random.random() < 0.5:
             return "Hm."
         return "It comes after that." if secret > action else "It comes before that."
 

@@ -36,9 +36,9 @@ def test_each_defect_of_the_field_is_found(defect):
 
 
 @pytest.mark.parametrize("defect", MORE_DEFECTS)
-def test_each_further_defect_is_found_alone(defect):
+def test_each_further_defect_fails_its_checks_alone(defect):
     report = check_environment(environment(defect), GAP)
-    assert [fault.check for fault in report.faults] == [MORE_DEFECTS[defect]], report.results
+    assert {fault.check for fault in report.faults} == MORE_DEFECTS[defect], report.results
 
 
 @pytest.mark.parametrize("masks", [False, True])
@@ -61,7 +61,7 @@ def test_no_false_alarm_in_any_family(env_id):
 
 def test_every_defect_has_a_check_and_every_check_a_defect():
     checks = {"the seed holds", *CHECKS}
-    assert {*DEFECTS.values(), *MORE_DEFECTS.values()} == checks
+    assert set().union(DEFECTS.values(), *MORE_DEFECTS.values()) == checks
     assert len({*DEFECTS.values()}) == len(DEFECTS) == 7
 
 
@@ -95,7 +95,7 @@ def test_an_option_that_shows_up_is_a_leak():
         leak = ""
 
         def reset(self, *, seed=None, options=None):
-            text, info = super().reset(seed=seed)
+            _, info = super().reset(seed=seed)
             self.secret = (options or {}).get("word", self.secret)
             self.history = f"Guess my word.{self.leak and self.secret}"
             return self.history, info
