@@ -5,8 +5,8 @@ from dialgym.testing.conformance import CheckResult, CheckSettings, Report, chec
 from dialgym.testing.scripted_returns import check_references, check_returns, start_remark
 from dialgym.testing.sessions import (
     Answer,
-    Session,
     TextEnvironment,
+    TextSession,
     gymnasium_environment,
     utterance_environment,
 )
@@ -18,8 +18,8 @@ __all__ = [
     "CheckResult",
     "CheckSettings",
     "Report",
-    "Session",
     "TextEnvironment",
+    "TextSession",
     "check_batch",
     "check_environment",
     "check_references",

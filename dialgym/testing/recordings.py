@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dialgym.testing.sessions import Answer, Session, TextEnvironment
+from dialgym.testing.sessions import Answer, TextEnvironment, TextSession
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,9 @@ class Recording:
 
 
 @contextmanager
-def opened(environment: TextEnvironment, count: int = 1) -> Iterator[list[Session]]:
+def opened(environment: TextEnvironment, count: int = 1) -> Iterator[list[TextSession]]:
     """Sessions, open at once; they are closed at the end."""
-    sessions: list[Session] = []
+    sessions: list[TextSession] = []
     try:
         for _ in range(count):
             sessions.append(environment.open())
@@ -55,7 +55,7 @@ def record(
     return Recording(seed, tuple(said), tuple(answers))
 
 
-def replay(session: Session, recording: Recording, *, between: Any = lambda: None) -> Recording:
+def replay(session: TextSession, recording: Recording, *, between: Any = lambda: None) -> Recording:
     """Say the same again after a reset with the same seed, and `between()` before each step."""
     answers = [session.reset(recording.seed)]
     for text in recording.said:
@@ -66,7 +66,9 @@ def replay(session: Session, recording: Recording, *, between: Any = lambda: Non
     return Recording(recording.seed, recording.said, tuple(answers))
 
 
-def interleaved(sessions: Sequence[Session], recordings: Sequence[Recording]) -> list[Recording]:
+def interleaved(
+    sessions: Sequence[TextSession], recordings: Sequence[Recording]
+) -> list[Recording]:
     """Say the same again in several sessions, a step of each in turn."""
     answers = [[session.reset(recording.seed)] for session, recording in zip(sessions, recordings)]
     for step in range(max(len(recording.said) for recording in recordings)):

@@ -31,7 +31,7 @@ class Answer(NamedTuple):
         return self.terminated or self.truncated
 
 
-class Session(Protocol):
+class TextSession(Protocol):
     """One dialogue after another, with an environment that may hold others at the same time."""
 
     def reset(self, seed: int, options: Mapping[str, Any] | None = None) -> Answer:
@@ -47,7 +47,7 @@ class Session(Protocol):
         ...
 
 
-Sample = Callable[[Session, Sequence[Answer], np.random.Generator], str]
+Sample = Callable[[TextSession, Sequence[Answer], np.random.Generator], str]
 """A text to say next in a session after some answers; the same for equal answers and generators."""
 
 
@@ -65,7 +65,7 @@ class TextEnvironment:
     """
 
     name: str
-    open: Callable[[], Session]
+    open: Callable[[], TextSession]
     sample: Sample
     rewards: Bounds | None = None
     returns: Bounds | None = None
@@ -148,7 +148,7 @@ def _made(env_id: str) -> Callable[[], gym.Env]:
     return lambda: gym.make(spec, disable_env_checker=True)
 
 
-def _sampled(session: Session, _: Sequence[Answer], rng: np.random.Generator) -> str:
+def _sampled(session: TextSession, _: Sequence[Answer], rng: np.random.Generator) -> str:
     """A sample of the action space."""
     assert isinstance(session, GymnasiumSession)
     space = session.env.action_space
@@ -165,7 +165,7 @@ def utterance_environment(entry: RegistryEntry, **settings: Any) -> TextEnvironm
     """
     asked = entry.in_view("utterance")
 
-    def opened() -> Session:
+    def opened() -> TextSession:
         return GymnasiumSession(make_view(asked, **settings))
 
     first = make_view(asked, **settings).unwrapped
@@ -175,7 +175,7 @@ def utterance_environment(entry: RegistryEntry, **settings: Any) -> TextEnvironm
     return TextEnvironment(task.name, opened, _allowed, None, returns, task.secrets())
 
 
-def _allowed(session: Session, _: Sequence[Answer], rng: np.random.Generator) -> str:
+def _allowed(session: TextSession, _: Sequence[Answer], rng: np.random.Generator) -> str:
     """Some text of the learner, mostly one that the rules allow."""
     assert isinstance(session, GymnasiumSession)
     env = session.env.unwrapped
