@@ -32,4 +32,5 @@ DOORS = {
     "tokens": Door("tests.doors.tokens_player:play", needs="transformers"),
     "openenv": Door("tests.doors.openenv_player:play", needs="openenv", lacks=("said",)),
     "skyrl": Door("tests.doors.skyrl_player:play", needs="skyrl_gym", lacks=("said", "closing")),
+    "trl": Door("tests.doors.trl_player:play", needs="transformers", lacks=("closing",)),
 }
