@@ -6,6 +6,8 @@ from typing import Any, NoReturn, Protocol, runtime_checkable
 import numpy as np
 
 from dialgym.errors import service_error
+from dialgym.io.chat_client import STOPS
+from dialgym.io.model_settings import BudgetSpentError
 
 Generators = Sequence[np.random.Generator]
 
@@ -108,6 +110,8 @@ def ask_all(
 
     Raises:
         RuntimeError: the speaker failed; the message names the row and the cause.
+        CompletionRefusedError, TapeMissError, BudgetSpentError: of a language model behind a
+            service.
         ValueError: it did not give k strings.
     """
     texts = _reply_all(speaker, task, states, rngs, rows)
@@ -153,6 +157,10 @@ def _ask(
 
 
 def _fail(name: str, where: str, cause: BaseException, speaker: Speaker) -> NoReturn:
+    if isinstance(cause, BudgetSpentError):  # nothing has failed
+        raise cause from None
+    if isinstance(cause, STOPS):
+        raise type(cause)(f"{where}, {cause}") from None
     unanswered = service_error(f"{name} failed in {where}", speaker, cause)
     if unanswered is not None:
         raise unanswered from None

@@ -1,5 +1,6 @@
 """Language models behind a service as speakers of either party, in any task."""
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -8,13 +9,16 @@ import numpy as np
 from dialgym.errors import one_of, with_settings
 from dialgym.io.chat_client import ChatClient
 from dialgym.io.model_settings import ModelSettings
-from dialgym.io.tape import Tape
+from dialgym.io.tape import Tape, sha256_of
 from dialgym.language.messages import Message, opening
 from dialgym.language.model_text import READINGS, REQUESTS
 from dialgym.language.text import UNKNOWN, as_typed
 from dialgym.simulators.base import Generators
 from dialgym.simulators.concurrent import Asynchronous
 
+UNSPOKEN = ("api_key_env", "timeout", "retries", "backoff", "concurrency", "budget")
+"""Settings that leave the words as they are, beside the tapes."""
+TAPES = ("record", "replay")
 SCHEME = "openai:"
 """Beginning of the names of such speakers: ``openai:MODEL``."""
 DRAWN = 2**62
@@ -31,14 +35,16 @@ class LanguageModelSpeaker:
     Args:
         settings: the model and its service; a mapping of the fields of `ModelSettings`, or its
             name there.
-        tape: a `Tape`, its path, or a mapping of its arguments; None records nothing.
+        record: path of a `Tape` that takes all answers, and gives those that it has already.
+        replay: path of one that gives all answers; nobody is asked.
         answer: what of a text is said, as of `dialgym.Chat`: ``whole``, ``last line``, ``tag``.
 
     Attributes:
-        client: of the service; its ``usage`` counts what was asked.
+        client: of the service.
 
     Raises:
-        ValueError: a setting that cannot be.
+        ValueError: a setting that cannot be, or both tapes.
+        FileNotFoundError: there is nothing to replay.
     """
 
     waits = True
@@ -46,7 +52,8 @@ class LanguageModelSpeaker:
     def __init__(
         self,
         settings: ModelSettings | Mapping[str, Any] | str,
-        tape: Tape | Mapping[str, Any] | str | None = None,
+        record: str | os.PathLike[str] | None = None,
+        replay: str | os.PathLike[str] | None = None,
         answer: str = "whole",
     ) -> None:
         one_of("answer", answer, READINGS, "a language model")
@@ -55,9 +62,20 @@ class LanguageModelSpeaker:
         elif isinstance(settings, Mapping):
             settings = with_settings(ModelSettings, "the language model", settings)
         assert isinstance(settings, ModelSettings)
-        self.client = ChatClient(settings, Tape.opened(tape))
+        self.client = ChatClient(settings, _tape(record, replay))
         self.answer = answer
         self._together = Asynchronous(self, settings.concurrency)
+
+    @property
+    def sampling(self) -> dict[str, Any]:
+        """Settings that its words depend on, beside the model and the dialogues."""
+        settings = self.client.settings
+        return {**settings.sampling(), "seeded": settings.seeded, "answer": self.answer}
+
+    @property
+    def label(self) -> dict[str, str]:
+        """Facts that tell it from others of its name: its host, and a hash of `sampling`."""
+        return {"host": self.client.settings.host, "sampling": sha256_of(self.sampling)[:8]}
 
     async def areply(self, task: Any, state: Any, rng: np.random.Generator) -> str:
         """The utterance of `task.speaker(state)`; see `ChatClient.complete` for errors."""
@@ -76,6 +94,19 @@ class LanguageModelSpeaker:
     def reply_many(self, task: Any, states: Sequence[Any], rngs: Generators) -> list[str]:
         """See `BatchSpeaker`."""
         return self._together.reply_many(task, states, rngs)
+
+
+def _tape(
+    record: str | os.PathLike[str] | None, replay: str | os.PathLike[str] | None
+) -> Tape | None:
+    if record is not None and replay is not None:
+        raise ValueError(
+            f"a language model: expected one tape, to record or to replay; got {str(record)!r} "
+            f"and {str(replay)!r}. What is on a tape that is recorded is not asked again."
+        )
+    if replay is not None:
+        return Tape(replay, "replay")
+    return None if record is None else Tape(record)
 
 
 def prompt(
@@ -112,9 +143,19 @@ def language_model(name: str, **settings: Any) -> LanguageModelSpeaker:
     Raises:
         ValueError: it names no model, or has no such setting.
     """
-    own = {key: settings.pop(key) for key in ("tape", "answer") if key in settings}
+    own = {key: settings.pop(key) for key in (*TAPES, "answer") if key in settings}
     model = name.removeprefix(SCHEME)
     return LanguageModelSpeaker({"model": model, **settings}, **own)
+
+
+def spoken_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of a speaker without those that leave its words as they are."""
+    return {key: v for key, v in settings.items() if key not in (*UNSPOKEN, *TAPES)}
+
+
+def label_of(policy: Any) -> dict[str, str]:
+    """Facts that tell a language model from others of its name; {} of any other policy."""
+    return policy.label if isinstance(policy, LanguageModelSpeaker) else {}
 
 
 def is_language_model(name: Any) -> bool:
