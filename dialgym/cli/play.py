@@ -23,6 +23,7 @@ from dialgym.cli.verdict import AskRatings, ask_success
 from dialgym.registry import RegistryEntry, entry_of, make_task
 from dialgym.simulators import Speaker
 from dialgym.simulators.human import examples, turns_of
+from dialgym.simulators.language_model import is_language_model
 from dialgym.tasks import Task
 from dialgym.views.dialogue import Dialogue
 from dialgym.views.speakers import other_party
@@ -113,7 +114,8 @@ def play_dialogue(
     expert = entry.row.expert_name
     opponent: Any = against or _opponent(dialogue, expert)
     own, others = (policy_kwargs or {}, {}) if policy else ({}, policy_kwargs or {})
-    more = {**others, **({"trust": True} if against and trust else {})}
+    loaded = against and not is_language_model(against)
+    more = {**others, **({"trust": True} if loaded and trust else {})}
     kwargs["simulator"] = {"name": opponent, **more} if more else opponent
     number = secrets.randbelow(2**31) if seed is None else seed
     if policy is None:

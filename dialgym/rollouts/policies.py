@@ -24,7 +24,12 @@ from dialgym.optional import namesake
 from dialgym.rollouts.episodes import seed_policy
 from dialgym.rollouts.random_text import allowed_text
 from dialgym.simulators import Speaker
-from dialgym.simulators.language_model import SCHEME, is_language_model, language_model
+from dialgym.simulators.language_model import (
+    SCHEME,
+    LanguageModelSpeaker,
+    is_language_model,
+    language_model,
+)
 from dialgym.tasks import ActPolicy, Task
 from dialgym.trust import distrusted, is_code
 from dialgym.views.env_spec import made_from
@@ -126,7 +131,8 @@ class RandomText:
 def policy_name(policy: Policy) -> str:
     """Name of a policy in tables: its registered name, its run or checkpoint, or its class."""
     if not isinstance(policy, (str, PathLike)):
-        return type(policy).__name__
+        served = isinstance(policy, LanguageModelSpeaker)
+        return policy.name if served else type(policy).__name__
     if is_language_model(policy):
         return str(policy)
     path = Path(policy)

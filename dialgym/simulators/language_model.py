@@ -1,12 +1,13 @@
 """Language models behind a service as speakers of either party, in any task."""
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from dialgym.errors import one_of, with_settings
+from dialgym.errors import check_arguments, one_of, parameters_of, with_settings
 from dialgym.io.chat_client import ChatClient
 from dialgym.io.model_settings import ModelSettings
 from dialgym.io.tape import Tape, sha256_of
@@ -19,6 +20,8 @@ from dialgym.simulators.concurrent import Asynchronous
 UNSPOKEN = ("api_key_env", "timeout", "retries", "backoff", "concurrency", "budget")
 """Settings that leave the words as they are, beside the tapes."""
 TAPES = ("record", "replay")
+OWN = (*TAPES, "answer")
+"""Settings of the speaker, beside those of its model."""
 SCHEME = "openai:"
 """Beginning of the names of such speakers: ``openai:MODEL``."""
 DRAWN = 2**62
@@ -67,10 +70,16 @@ class LanguageModelSpeaker:
         self._together = Asynchronous(self, settings.concurrency)
 
     @property
+    def name(self) -> str:
+        """``openai:MODEL``."""
+        return f"{SCHEME}{self.client.settings.model}"
+
+    @property
     def sampling(self) -> dict[str, Any]:
-        """Settings that its words depend on, beside the model and the dialogues."""
+        """Settings that its words depend on: fields of its requests, and how they are read."""
         settings = self.client.settings
-        return {**settings.sampling(), "seeded": settings.seeded, "answer": self.answer}
+        fields = settings.sampling()
+        return {"request": fields, "seeded": settings.seeded, "answer": self.answer}
 
     @property
     def label(self) -> dict[str, str]:
@@ -143,9 +152,22 @@ def language_model(name: str, **settings: Any) -> LanguageModelSpeaker:
     Raises:
         ValueError: it names no model, or has no such setting.
     """
-    own = {key: settings.pop(key) for key in (*TAPES, "answer") if key in settings}
-    model = name.removeprefix(SCHEME)
-    return LanguageModelSpeaker({"model": model, **settings}, **own)
+    check_arguments(settings, (*parameters_of(ModelSettings), *OWN), f"settings of {name!r}")
+    own = {key: settings.pop(key) for key in OWN if key in settings}
+    return LanguageModelSpeaker({"model": name.removeprefix(SCHEME), **settings}, **own)
+
+
+def replayed_model(name: str, sampling: Mapping[str, Any], tape: str | os.PathLike[str]) -> Any:
+    """Mapping of a speaker of the same `LanguageModelSpeaker.sampling`, whose answers a tape has.
+
+    Args:
+        name: ``openai:MODEL``.
+        sampling: as above.
+        tape: its path.
+    """
+    unset = dict.fromkeys(("temperature", "top_p", "max_tokens"))
+    read = {"seeded": sampling["seeded"], "answer": sampling["answer"]}
+    return {"name": name, **unset, "extra": sampling["request"], **read, "replay": str(tape)}
 
 
 def spoken_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -156,6 +178,17 @@ def spoken_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
 def label_of(policy: Any) -> dict[str, str]:
     """Facts that tell a language model from others of its name; {} of any other policy."""
     return policy.label if isinstance(policy, LanguageModelSpeaker) else {}
+
+
+def facts_of(policy: Any) -> dict[str, Any]:
+    """The same, and its sampling."""
+    return {**policy.label, **policy.sampling} if isinstance(policy, LanguageModelSpeaker) else {}
+
+
+def row_name(speaker: LanguageModelSpeaker) -> str:
+    """Name of its rows: the model, its host, and the hash of its sampling."""
+    model = re.sub(r"[^A-Za-z0-9._-]+", "-", speaker.client.settings.model).lstrip("._-")
+    return "-".join([model[:32], speaker.label["host"][:22], speaker.label["sampling"]])
 
 
 def is_language_model(name: Any) -> bool:

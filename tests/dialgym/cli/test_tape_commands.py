@@ -47,10 +47,9 @@ def test_a_changed_record_and_a_strange_key_are_found(tmp_path):
     strange = Tape(tmp_path / "strange")
     answer = json.loads((tmp_path / "good").read_text("utf-8"))["answer"]
     strange.record("0" * 64, {**REQUEST, "drawn": 1, "turn": 0}, answer)
-    error = fail("tape", "verify", changed, str(tmp_path / "strange"))
-    assert "changed, line 1: the record was changed" in error
+    assert "changed, line 1: the record was changed" in fail("tape", "verify", changed)
+    error = fail("tape", "verify", str(tmp_path / "strange"))
     assert "record 1: its key is not that of its request" in error
-    assert error.count("error:") == 2
 
 
 def test_the_same_answers_merge_into_the_same_bytes(tmp_path):
