@@ -119,7 +119,7 @@ def served_replies(
         said = [*history, text]
         messages = [{"role": roles[i % 2], "content": line} for i, line in enumerate(said)]
         answered = speaker.client.complete(messages, rng.randrange(DRAWN), len(history) // 2)
-        return READINGS[speaker.answer](runner.run(answered).text).strip()
+        return READINGS[speaker.form.answer](runner.run(answered).text).strip()
 
     with asyncio.Runner() as runner:
         try:

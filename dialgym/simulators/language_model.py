@@ -3,25 +3,26 @@
 import os
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
-from dialgym.errors import check_arguments, one_of, parameters_of, with_settings
+from dialgym.errors import check_arguments, parameters_of, settings_as, with_settings
 from dialgym.io.chat_client import ChatClient
 from dialgym.io.model_settings import ModelSettings
 from dialgym.io.tape import Tape, sha256_of
-from dialgym.language.messages import Message, opening
-from dialgym.language.model_text import READINGS, REQUESTS
-from dialgym.language.text import UNKNOWN, as_typed
 from dialgym.simulators.base import Generators
 from dialgym.simulators.concurrent import Asynchronous
+from dialgym.simulators.model_prompt import PromptForm
 
 UNSPOKEN = ("api_key_env", "timeout", "retries", "backoff", "concurrency", "budget")
 """Settings that leave the words as they are, beside the tapes."""
 TAPES = ("record", "replay")
-OWN = (*TAPES, "answer")
-"""Settings of the speaker, beside those of its model."""
+FORM = tuple(field.name for field in fields(PromptForm))
+"""Settings of its prompt."""
+LM, MODEL = "lm", "DIALGYM_LM_MODEL"
+"""Name of a simulator that is such a speaker, and the environment variable with its model."""
 SCHEME = "openai:"
 """Beginning of the names of such speakers: ``openai:MODEL``."""
 DRAWN = 2**62
@@ -40,7 +41,7 @@ class LanguageModelSpeaker:
             name there.
         record: path of a `Tape` that takes all answers, and gives those that it has already.
         replay: path of one that gives all answers; nobody is asked.
-        answer: what of a text is said, as of `dialgym.Chat`: ``whole``, ``last line``, ``tag``.
+        form: see `PromptForm`, or a mapping of its fields.
 
     Attributes:
         client: of the service.
@@ -57,16 +58,15 @@ class LanguageModelSpeaker:
         settings: ModelSettings | Mapping[str, Any] | str,
         record: str | os.PathLike[str] | None = None,
         replay: str | os.PathLike[str] | None = None,
-        answer: str = "whole",
+        form: PromptForm | Mapping[str, Any] | None = None,
     ) -> None:
-        one_of("answer", answer, READINGS, "a language model")
+        self.form = settings_as(PromptForm, "prompt of a language model", form)
         if isinstance(settings, str):
             settings = ModelSettings(settings)
         elif isinstance(settings, Mapping):
             settings = with_settings(ModelSettings, "the language model", settings)
         assert isinstance(settings, ModelSettings)
         self.client = ChatClient(settings, _tape(record, replay))
-        self.answer = answer
         self._together = Asynchronous(self, settings.concurrency)
 
     @property
@@ -76,10 +76,10 @@ class LanguageModelSpeaker:
 
     @property
     def sampling(self) -> dict[str, Any]:
-        """Settings that its words depend on: fields of its requests, and how they are read."""
+        """Settings that its words depend on: fields of its requests, and the form of its prompt."""
         settings = self.client.settings
-        fields = settings.sampling()
-        return {"request": fields, "seeded": settings.seeded, "answer": self.answer}
+        request = settings.sampling()
+        return {"request": request, "seeded": settings.seeded, "form": self.form.facts()}
 
     @property
     def label(self) -> dict[str, str]:
@@ -90,11 +90,11 @@ class LanguageModelSpeaker:
         """The utterance of `task.speaker(state)`; see `ChatClient.complete` for errors."""
         party = task.speaker(state)
         seen = task.observed(state, party)
-        messages, turn = prompt(task, seen, party, REQUESTS.get(self.answer))
+        messages, turn = self.form.messages(task, seen, party)
         where = f"{task.name}, turn {turn} of the {party}"
         drawn = int(rng.integers(DRAWN))
         written = await self.client.complete(messages, drawn, turn, where)
-        return heard(READINGS[self.answer](written.text), task, party)
+        return self.form.heard(written.text, task, party)
 
     def reply(self, task: Any, state: Any, rng: np.random.Generator) -> str:
         """The same, awaited."""
@@ -118,43 +118,40 @@ def _tape(
     return None if record is None else Tape(record)
 
 
-def prompt(
-    task: Any, state: Any, party: str, request: str | None = None
-) -> tuple[list[Message], int]:
-    """Messages for the next turn of `party`, and the number of its turns so far.
-
-    Args:
-        task: the rules.
-        state: a dialogue, or what the party may know of it.
-        party: whose turn it is.
-        request: a sentence to end the brief with.
-    """
-    lines = task.transcript(state, party)[task.notes(state, party) :]
-    brief = task.brief(state, party)
-    brief = f"{brief}\n\n{request}" if request else brief
-    return opening(brief, lines, party), sum(line.speaker == party for line in lines)
-
-
-def heard(text: str, task: Any, party: str) -> str:
-    """Words that the rules hear of a text: in the task's characters, cut to its limit."""
-    facts = task.facts
-    typed = as_typed(" ".join(text.split()) if "\n" not in facts.charset else text, facts.charset)
-    return "".join([c if c in facts.charset else UNKNOWN for c in typed[: facts.limit(party)]])
-
-
 def language_model(name: str, **settings: Any) -> LanguageModelSpeaker:
     """The speaker of a name ``openai:MODEL``.
 
     Args:
         name: as above.
-        settings: further fields of `ModelSettings`, and arguments of the speaker.
+        settings: further fields of `ModelSettings` and of `PromptForm`, and tapes.
 
     Raises:
         ValueError: it names no model, or has no such setting.
     """
-    check_arguments(settings, (*parameters_of(ModelSettings), *OWN), f"settings of {name!r}")
-    own = {key: settings.pop(key) for key in OWN if key in settings}
-    return LanguageModelSpeaker({"model": name.removeprefix(SCHEME), **settings}, **own)
+    known = (*parameters_of(ModelSettings), *TAPES, *FORM)
+    check_arguments(settings, known, f"settings of {name!r}")
+    form = {key: settings.pop(key) for key in FORM if key in settings}
+    tapes = {key: settings.pop(key) for key in TAPES if key in settings}
+    model = name.removeprefix(SCHEME)
+    return LanguageModelSpeaker({"model": model, **settings}, **tapes, form=form)
+
+
+def language_model_user(settings: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The name ``openai:MODEL`` and the settings of ``{"lm": {"model": MODEL, ...}}``.
+
+    Without a model the environment variable ``DIALGYM_LM_MODEL`` names it.
+
+    Raises:
+        ValueError: nothing names a model.
+    """
+    own = dict(settings)
+    model = own.pop("model", None) or os.environ.get(MODEL)
+    if not model:
+        raise ValueError(
+            f"simulator 'lm': expected a model, as in {{'lm': {{'model': 'NAME', 'base_url': "
+            f"'http://127.0.0.1:8000/v1'}}}}, or its name in the environment variable {MODEL}."
+        )
+    return f"{SCHEME}{model}", own
 
 
 def replayed_model(name: str, sampling: Mapping[str, Any], tape: str | os.PathLike[str]) -> Any:
@@ -166,8 +163,9 @@ def replayed_model(name: str, sampling: Mapping[str, Any], tape: str | os.PathLi
         tape: its path.
     """
     unset = dict.fromkeys(("temperature", "top_p", "max_tokens"))
-    read = {"seeded": sampling["seeded"], "answer": sampling["answer"]}
-    return {"name": name, **unset, "extra": sampling["request"], **read, "replay": str(tape)}
+    form = {key: text for key, text in sampling["form"].items() if key in FORM}
+    own = {"extra": sampling["request"], "seeded": sampling["seeded"], "replay": str(tape)}
+    return {"name": name, **unset, **form, **own}
 
 
 def spoken_settings(settings: Mapping[str, Any]) -> dict[str, Any]:

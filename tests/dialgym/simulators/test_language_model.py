@@ -17,7 +17,8 @@ from dialgym.io.model_settings import BudgetSpentError
 from dialgym.registry import entry_of, make_task
 from dialgym.rollouts.player import Player
 from dialgym.simulators import EachReplies
-from dialgym.simulators.language_model import LanguageModelSpeaker, heard, language_model
+from dialgym.simulators.language_model import LanguageModelSpeaker, language_model
+from dialgym.simulators.model_prompt import PromptForm
 from dialgym.tasks.wordle import Wordle
 from dialgym.trust import check_names
 from tests.support.chat_server import chat_server
@@ -49,7 +50,7 @@ class Guesses:
         lines = [line for line in task.transcript(state, party) if line.speaker == party]
         turns = [{"role": "assistant"}] * len(lines)
         brief = {"role": "system", "content": task.brief(state, party)}
-        return heard(guesses({"messages": [brief, *turns]}).partition("</think>")[2], task, party)
+        return PromptForm().heard(guesses({"messages": [brief, *turns]}), task, party)
 
 
 def talks(body) -> str:
@@ -257,7 +258,7 @@ def test_it_sees_what_its_party_may_know():
 
 
 def test_words_are_those_of_the_task():
-    task = Wordle()
+    task, heard = Wordle(), PromptForm().heard
     assert heard(" CRANE \n", task, "system") == "crane"
     assert heard("cr\u00e4ne", task, "system") == "cr\N{REPLACEMENT CHARACTER}ne"
     assert len(heard("a" * 100, task, "system")) == task.facts.limit("system")
