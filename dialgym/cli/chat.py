@@ -70,10 +70,14 @@ def chat(
     in.
     """
     if is_language_model(model):
-        given = {"temperature": 0.0 if deterministic else temperature, "top_p": top_p}
-        given |= {"max_tokens": max_tokens} if max_tokens else {}
-        given |= {"extra": {"top_k": top_k}} if top_k else {}
-        with served_replies(model, {**given, **settings(param, "--param")}, seed) as reply:
+        given = {
+            "temperature": 0.0 if deterministic else temperature,
+            "top_p": top_p,
+            **({"max_tokens": max_tokens} if max_tokens else {}),
+            **({"extra": {"top_k": top_k}} if top_k else {}),
+            **settings(param, "--param"),
+        }
+        with served_replies(model, given, seed) as reply:
             _talk(reply, model, ratings)
         return
     agents = require_agents()

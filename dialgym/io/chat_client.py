@@ -126,7 +126,7 @@ class ChatClient:
         key = key_of(request, drawn, turn)
         found = None if self.tape is None else self.tape.find(key, where)
         if found is not None:
-            self._count(replayed=1)
+            self.count(replayed=1)
             return ModelAnswer(**found)
         seed = {"seed": drawn % 2**31} if self.settings.seeded else {}
         answer = await self._ask({**request, **seed}, where)
@@ -145,7 +145,7 @@ class ChatClient:
         budget = self.settings.budget
         assert isinstance(budget, Budget)
         budget.check(self.usage)
-        self._count(requests=1)
+        self.count(requests=1)
         last = ""
         for attempt in range(self.settings.retries + 1):
             left, wait = self.settings.retries - attempt, None
@@ -156,7 +156,7 @@ class ChatClient:
             except _Fault as error:
                 last, wait = str(error), error.wait
             if left:
-                self._count(retries=1)
+                self.count(retries=1)
                 await self._sleep(self._pause(attempt, wait))
         raise NoCompletionError(
             f"{where}: no answer of {self.settings.model!r} at {self.base_url} in "
@@ -170,7 +170,7 @@ class ChatClient:
         return min(self.settings.backoff * 2**attempt, LONGEST_BACKOFF)
 
     def _counted(self, answer: ModelAnswer) -> ModelAnswer:
-        self._count(
+        self.count(
             prompt_tokens=answer.prompt_tokens,
             answer_tokens=answer.answer_tokens,
             empty=not answer.text.strip(),
@@ -178,7 +178,8 @@ class ChatClient:
         )
         return answer
 
-    def _count(self, **more: int) -> None:
+    def count(self, **more: int) -> None:
+        """Count more of anything in `usage`, by its attributes' names."""
         for usage in (self.usage, SPENT):
             usage.add(**more)
 

@@ -76,6 +76,7 @@ class Usage:
         requests: answered or given up, without retries.
         retries: attempts beyond the first.
         replayed: answers that a tape had.
+        missed: answers that it did not have, where the task's own speaker took the model's place.
         empty: answers without a word.
         cut: answers that ended at the most tokens.
         prompt_tokens, answer_tokens: as the service counts them.
@@ -85,6 +86,7 @@ class Usage:
     requests: int = 0
     retries: int = 0
     replayed: int = 0
+    missed: int = 0
     empty: int = 0
     cut: int = 0
     prompt_tokens: int = 0
@@ -118,7 +120,7 @@ def usage_text(counts: Mapping[str, int]) -> str:
     tokens = [counts.get(name, 0) for name in ("prompt_tokens", "answer_tokens")]
     parts = [
         f"{counts[name]:,} {name}"
-        for name in ("requests", "retries", "replayed")
+        for name in ("requests", "retries", "replayed", "missed")
         if counts.get(name)
     ]
     return ", ".join([*parts, f"{tokens[0]:,} + {tokens[1]:,} tokens"] if any(tokens) else parts)

@@ -130,9 +130,10 @@ class RandomText:
 
 def policy_name(policy: Policy) -> str:
     """Name of a policy in tables: its registered name, its run or checkpoint, or its class."""
+    if isinstance(policy, LanguageModelSpeaker):
+        return policy.name
     if not isinstance(policy, (str, PathLike)):
-        served = isinstance(policy, LanguageModelSpeaker)
-        return policy.name if served else type(policy).__name__
+        return type(policy).__name__
     if is_language_model(policy):
         return str(policy)
     path = Path(policy)

@@ -75,6 +75,9 @@ class _ScriptedWave:
         self.record = record
         self.seeds = [episode_seed(*job) for job in jobs]
         self.rngs = [np_random(seed)[0] for seed in self.seeds]
+        self.names = [f"episode {episode} of seed {seed}" for seed, episode in jobs]
+        if isinstance(batch, LoopedBatch):
+            batch.names = self.names
         self.returns, self.lengths = np.zeros(len(jobs)), np.zeros(len(jobs), np.int64)
         self.terminated, self.truncated, self.success = (np.zeros(len(jobs), bool) for _ in "123")
         self.watch = watch_returns(task, learner, len(jobs))
@@ -86,7 +89,8 @@ class _ScriptedWave:
         while len(rows):
             chosen = rows.tolist()
             states = all_shown_to(policy, self.task, self.batch.states(rows), self.learner)
-            said = ask_all(policy, self.task, states, [own[row] for row in chosen], chosen)
+            names = [self.names[row] for row in chosen]
+            said = ask_all(policy, self.task, states, [own[row] for row in chosen], names)
             texts = np.array(self._cleaned(said), np.str_)
             outcome = self.batch.say(rows, texts, self.rngs)
             self._note(rows, np.full(len(rows), self.me), texts, outcome.reward, True)

@@ -8,21 +8,23 @@ from typing import Any
 
 import numpy as np
 
-from dialgym.errors import check_arguments, parameters_of, settings_as, with_settings
+from dialgym.errors import check_arguments, one_of, parameters_of, settings_as, with_settings
 from dialgym.io.chat_client import ChatClient
 from dialgym.io.model_settings import ModelSettings
-from dialgym.io.tape import Tape, sha256_of
+from dialgym.io.tape import Tape, TapeMissError, sha256_of
 from dialgym.simulators.base import Generators
 from dialgym.simulators.concurrent import Asynchronous
 from dialgym.simulators.model_prompt import PromptForm
 
 UNSPOKEN = ("api_key_env", "timeout", "retries", "backoff", "concurrency", "budget")
 """Settings that leave the words as they are, beside the tapes."""
-TAPES = ("record", "replay")
+TAPES = ("record", "replay", "on_miss")
 FORM = tuple(field.name for field in fields(PromptForm))
 """Settings of its prompt."""
 LM, MODEL = "lm", "DIALGYM_LM_MODEL"
 """Name of a simulator that is such a speaker, and the environment variable with its model."""
+RULE = "rule"
+MISSES = ("error", RULE)
 SCHEME = "openai:"
 """Beginning of the names of such speakers: ``openai:MODEL``."""
 DRAWN = 2**62
@@ -42,6 +44,8 @@ class LanguageModelSpeaker:
         record: path of a `Tape` that takes all answers, and gives those that it has already.
         replay: path of one that gives all answers; nobody is asked.
         form: see `PromptForm`, or a mapping of its fields.
+        on_miss: where the tape that is replayed has no answer: ``error``, or ``rule`` for the
+            task's own speaker of the party, the first that it names, which is counted.
 
     Attributes:
         client: of the service.
@@ -59,7 +63,9 @@ class LanguageModelSpeaker:
         record: str | os.PathLike[str] | None = None,
         replay: str | os.PathLike[str] | None = None,
         form: PromptForm | Mapping[str, Any] | None = None,
+        on_miss: str = MISSES[0],
     ) -> None:
+        one_of("on_miss", on_miss, MISSES, "a language model")
         self.form = settings_as(PromptForm, "prompt of a language model", form)
         if isinstance(settings, str):
             settings = ModelSettings(settings)
@@ -67,6 +73,7 @@ class LanguageModelSpeaker:
             settings = with_settings(ModelSettings, "the language model", settings)
         assert isinstance(settings, ModelSettings)
         self.client = ChatClient(settings, _tape(record, replay))
+        self.on_miss = on_miss
         self._together = Asynchronous(self, settings.concurrency)
 
     @property
@@ -93,7 +100,13 @@ class LanguageModelSpeaker:
         messages, turn = self.form.messages(task, seen, party)
         where = f"{task.name}, turn {turn} of the {party}"
         drawn = int(rng.integers(DRAWN))
-        written = await self.client.complete(messages, drawn, turn, where)
+        try:
+            written = await self.client.complete(messages, drawn, turn, where)
+        except TapeMissError:
+            if self.on_miss != RULE:
+                raise
+            self.client.count(missed=1)
+            return rule_twin(task, party).reply(task, state, rng)
         return self.form.heard(written.text, task, party)
 
     def reply(self, task: Any, state: Any, rng: np.random.Generator) -> str:
@@ -103,6 +116,20 @@ class LanguageModelSpeaker:
     def reply_many(self, task: Any, states: Sequence[Any], rngs: Generators) -> list[str]:
         """See `BatchSpeaker`."""
         return self._together.reply_many(task, states, rngs)
+
+
+def rule_twin(task: Any, party: str) -> Any:
+    """The task's own speaker of a party, the first that it names.
+
+    Raises:
+        ValueError: it names none.
+    """
+    names = [*task.speakers.get(party, {})]
+    if not names:
+        raise ValueError(
+            f"on_miss='rule': {task.name} has no speaker of its own for the {party}. Leave it out."
+        )
+    return task.speaker_named(party, names[0])
 
 
 def _tape(

@@ -12,8 +12,11 @@ from gymnasium.vector import AsyncVectorEnv
 import dialgym
 from dialgym.datasets import collect
 from dialgym.datasets.collector import Folder
+from dialgym.errors import ServiceError
 from dialgym.experiments import Result, evaluate
+from dialgym.io.chat_client import CompletionRefusedError
 from dialgym.io.model_settings import BudgetSpentError
+from dialgym.io.tape import TapeMissError
 from dialgym.registry import entry_of, make_task
 from dialgym.rollouts.player import Player
 from dialgym.simulators import EachReplies
@@ -273,8 +276,22 @@ def test_a_pickled_copy_asks_for_itself():
 
 def test_a_dead_service_is_one_clear_error():
     dead = {"base_url": "http://127.0.0.1:9/v1", "retries": 0}
-    with pytest.raises(ConnectionError, match=r"row 0.*turn 0 of the system.*127\.0\.0\.1:9"):
+    told = r"episode 0 of seed 0.*turn 0 of the {}.*127\.0\.0\.1:9"
+    with pytest.raises(ServiceError, match=told.format("system")):
         played("openai:stub", count=2, **dead)
+    simulator = {"name": "openai:stub", **dead}
+    with pytest.raises(ServiceError, match=told.format("user")):
+        played(Plain(), "SlotFilling-v0", 2, {"simulator": simulator})
+
+
+def test_a_refusal_and_a_miss_name_the_dialogue(tmp_path):
+    (tmp_path / "tape").touch()
+    with pytest.raises(TapeMissError, match=r"^episode 0 of seed 0, Wordle, turn 0 of the system"):
+        played("openai:stub", count=2, replay=str(tmp_path / "tape"))
+    with chat_server(guesses) as server:
+        other = server.url.replace("/v1", "/v2")
+        with pytest.raises(CompletionRefusedError, match=r"^episode 0 of seed 0.*status 404"):
+            played("openai:stub", count=2, base_url=other)
 
 
 @pytest.mark.parametrize(
