@@ -22,7 +22,7 @@ from stable_baselines3.common.type_aliases import PyTorchObs, Schedule
 from torch import Tensor
 
 from agents.decoding.distributions import TokenDistribution
-from agents.decoding.repeats import check_repeats, unrepeated
+from agents.decoding.repeats import LEAST, fitting_repeats, unrepeated
 from agents.decoding.sampling import Masks, Sampling, say_tokens
 from agents.models.build import Execution, build_networks, make_optimizer
 from agents.models.cache import to_device
@@ -89,9 +89,9 @@ class GPTActorCritic(BasePolicy):
         temperature: divides the logits wherever they are asked for, in rollouts, updates and
             evaluations alike. Below 1 a clone of mixed play begins with what it deems likely; see
             `start_from`, which takes the weights and not the temperature.
-        avoid_repeats: a deterministic choice does not lead into an utterance that the learner has
-            said before in the dialogue, where another token has at least this probability; see
-            `agents.decoding.repeats`. None, the default, takes the likeliest token always.
+        avoid_repeats: deterministic choices do not say a whole utterance of the learner's again
+            where an alternative has at least this probability; see `agents.decoding.repeats`. None,
+            as where the space has no `learner_tag`, always takes the likeliest token.
         optimizer_class, optimizer_kwargs: as everywhere in Stable-Baselines3.
 
     Raises:
@@ -120,7 +120,7 @@ class GPTActorCritic(BasePolicy):
         value_head: str | type[torch.nn.Module] | Mapping[str, Any] | None = None,
         execution: Execution | Mapping[str, Any] | None = None,
         temperature: float = 1.0,
-        avoid_repeats: float | None = None,
+        avoid_repeats: float | None = LEAST,
         **options: Unpack[PolicyOptions],
     ) -> None:
         if options.pop("use_sde", False):
@@ -128,7 +128,6 @@ class GPTActorCritic(BasePolicy):
         check_spaces(observation_space, action_space)
         if finite_number("temperature", temperature) <= 0:
             raise ValueError(f"temperature: expected a number above 0, got {temperature}")
-        check_repeats(avoid_repeats, token_space(observation_space))
         self.config = {
             "preset": preset,
             "n_layer": n_layer,
@@ -143,7 +142,7 @@ class GPTActorCritic(BasePolicy):
             "value_head": value_head,
             "execution": settings_as(Execution, "execution", execution),
             "temperature": temperature,
-            "avoid_repeats": avoid_repeats,
+            "avoid_repeats": fitting_repeats(avoid_repeats, token_space(observation_space)),
         }
         super().__init__(
             observation_space,
@@ -305,17 +304,20 @@ class GPTActorCritic(BasePolicy):
         deterministic: bool = False,
         action_masks: MASK_TYPES | None = None,
     ) -> Tensor:
-        distribution = self.get_distribution(observation, action_masks)
-        if not deterministic or self.config["avoid_repeats"] is None:
-            return distribution.get_actions(deterministic=deterministic)
         seen = Observed.of(observation)
-        probabilities = distribution.distribution.probs  # type: ignore[union-attr]
-        return self.likeliest(probabilities, seen.tokens, seen.lengths)
+        distribution = self.get_distribution(seen, action_masks)
+        if not deterministic:
+            return distribution.get_actions()
+        return self.likeliest(distribution.distribution.probs, seen)  # type: ignore[union-attr]
 
-    def likeliest(self, probabilities: Tensor, tokens: Tensor, lengths: np.ndarray) -> Tensor:
-        """The likeliest tokens (B,) after windows (B, L) that `avoid_repeats` leaves."""
-        tag, least = self.token_space.learner_tag, self.config["avoid_repeats"]
-        return unrepeated(probabilities, tokens.cpu().numpy(), lengths, tag, least)
+    def likeliest(self, probabilities: Tensor, seen: Observed) -> Tensor:
+        """The next tokens (B,) by `probabilities` (B, V), without repeats; see `avoid_repeats`."""
+        tag, least = getattr(self.token_space, "learner_tag", -1), self.config["avoid_repeats"]
+        return unrepeated(probabilities, seen, tag, least, self._ahead)
+
+    def _ahead(self, seen: Observed) -> Tensor:
+        """Probabilities (b, V) of the next tokens after what may come to be observed."""
+        return self.get_distribution(seen).distribution.probs  # type: ignore[union-attr]
 
     def utter(
         self,
