@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from dialgym.datasets import Dataset, collect, load_dataset
     from dialgym.experiments import Result, evaluate
     from dialgym.experiments.multi_domain import multi_domain_env
+    from dialgym.views.chat import Chat, ChatReply
+    from dialgym.views.chat_batch import ChatBatch
     from dialgym.views.making import make, make_vec
     from dialgym.views.pettingzoo_envs import aec_env, parallel_env
     from dialgym.views.sb3 import make_sb3_pool, sb3_vec_env
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
 
 __version__ = VERSION
 __all__ = [
+    "Chat",
+    "ChatBatch",
+    "ChatReply",
     "Dataset",
     "MaskedObservation",
     "ReplaceForbidden",
@@ -49,6 +54,9 @@ __all__ = [
 ]
 
 _LAZY = {
+    "Chat": "dialgym.views.chat",
+    "ChatBatch": "dialgym.views.chat_batch",
+    "ChatReply": "dialgym.views.chat",
     "Dataset": "dialgym.datasets",
     "MaskedObservation": "dialgym.views.wrappers",
     "ReplaceForbidden": "dialgym.views.wrappers",

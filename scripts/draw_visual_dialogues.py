@@ -1,54 +1,30 @@
-"""Pictures and figures of visual dialogue for its page: scenes, dialogues, rank curves, a table.
+"""Pictures of visual dialogue for its page: scenes, dialogues, rank curves.
 
-    python scripts/draw_visual_dialogues.py [--out docs/images] [--table docs/results/visual.md]
-                                            [--episodes 500]
+    python scripts/draw_visual_dialogues.py [--out docs/images] [--episodes 500]
 
 Dialogues and curves are of the 1,000 test scenes; a shadow is the 95 % interval of the mean.
 """
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from benchmarks.tables.visual import QUESTIONERS, TEST, play
 from dialgym.experiments.plots import draw_band, new_figure, save_figure, tidy
 from dialgym.experiments.statistics import Estimate
-from dialgym.experiments.tables import markdown_table
-from dialgym.io.files import write_atomically, write_text
+from dialgym.io.files import write_atomically
 from dialgym.optional import require
 from dialgym.tasks.visual_dialogue import VisualDialogue
-from dialgym.tasks.visual_dialogue.types import VisualState
 
-TEST = {"name": "scenes", "split": "test"}
-QUESTIONERS = ("greedy", "greedy-yes-no", "human-like", "random")
 SHOWN = (("greedy", 14), ("human-like", 14), ("random", 14))
 """Policies and images whose dialogues are drawn."""
-PENALTIES = ("none", "hard", "conservative")
 COLOURS = ("#0072b2", "#009e73", "#d55e00", "#999999")
 """Colours that colour-blind readers tell apart too (Okabe and Ito, 2008)."""
 QUANTILE = 1.96
-
-
-class Played(NamedTuple):
-    """A dialogue of a scripted questioner, and its return."""
-
-    state: VisualState
-    gained: float
-
-
-def play(task: VisualDialogue, name: str, seed: int, image: int | None = None) -> Played:
-    """Let a scripted questioner ask about an image, by default one that the seed draws."""
-    rng, gained = np.random.default_rng(seed), 0.0
-    questioner = task.speaker_named("system", name)
-    state: VisualState = task.initial(rng, None if image is None else {"image": image})
-    while not state.over:
-        task.speak(state, questioner.reply(task, state, rng), rng)
-        said = task.answerer.reply(task, state, rng)
-        gained += task.speak(state, said, rng).rewards["system"]
-    return Played(state, gained)
 
 
 def scenes(task: VisualDialogue, rows: int = 2, columns: int = 3) -> np.ndarray:
@@ -92,32 +68,10 @@ def draw_curves(ranks: Mapping[str, np.ndarray]) -> Any:
     return figure
 
 
-def table(episodes: int) -> str:
-    """Mean return with its 95 % interval, and what was asked, by penalty and questioner."""
-    head = ("penalty", "questioner", "return", "questions", "found", "just yes or no")
-    rows: list[Sequence[str]] = [head]
-    for penalty in PENALTIES:
-        task = VisualDialogue(TEST, penalty=penalty)
-        for name in QUESTIONERS:
-            played = [play(task, name, seed) for seed in range(episodes)]
-            rows.append((penalty, f"`{name}`", *figures(task, played)))
-    return markdown_table(rows)
-
-
 def interval_of(values: np.ndarray) -> Estimate:
     """The mean of some dialogues and its 95 % interval."""
     mean, half = values.mean(), QUANTILE * values.std() / len(values) ** 0.5
     return Estimate(float(mean), float(mean - half), float(mean + half))
-
-
-def figures(task: VisualDialogue, played: Sequence[Played]) -> tuple[str, str, str, str]:
-    """The cells of a row."""
-    gained = interval_of(np.array([gained for _, gained in played]))
-    asked = np.mean([len(state.history) for state, _ in played])
-    found = np.mean([task.scoring.cutoff.reached(state.percentiles) for state, _ in played])
-    bare = np.mean([task.metrics(state)["yes/no answers"] for state, _ in played])
-    share = f"{gained.value:.2f} ± {gained.high - gained.value:.2f}"
-    return share, f"{asked:.1f}", f"{100 * found:.0f} %", f"{100 * bare:.0f} %"
 
 
 def save(picture: np.ndarray, path: Path) -> None:
@@ -127,17 +81,15 @@ def save(picture: np.ndarray, path: Path) -> None:
 
 
 def main() -> None:
-    """Draw all and write the table."""
+    """Draw all."""
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("docs/images"))
-    parser.add_argument("--table", type=Path, default=Path("docs/results/visual.md"))
     parser.add_argument("--episodes", type=int, default=500)
     args = parser.parse_args()
     task = VisualDialogue(TEST)
     save(scenes(task), args.out / "visual_scenes.png")
     save(dialogues(task), args.out / "visual_dialogues.png")
     save_figure(draw_curves(curves(args.episodes)), args.out / "visual_ranks.png")
-    write_text(args.table, table(args.episodes))
 
 
 if __name__ == "__main__":

@@ -45,9 +45,9 @@ class ChatAgent:
         """The agent of a saved model, a model at hand, or a language model.
 
         Args:
-            model: the zip file of a learner or the folder of its run; a learner with a GPT policy;
-                or a causal language model of `transformers`: its folder, ``hf:NAME``, or
-                ``hf:NAME@REVISION``.
+            model: the zip file of a learner, the folder of its run or ``zoo:NAME``; a learner with
+                a GPT policy; or a causal language model of `transformers`: its folder,
+                ``hf:NAME``, or ``hf:NAME@REVISION``.
             device: as everywhere in PyTorch.
             trust: read a pickled model, which can run code; see `agents.load`.
             sampling: as of `ChatAgent`.

@@ -19,8 +19,8 @@ def load_speaker(
     """The speaker of a saved model; `gym.make(id, simulator="runs/user")` calls it.
 
     Args:
-        model: a learner's zip file, the folder of its run, or a language model: its folder, or
-            ``hf:NAME``.
+        model: a learner's zip file, the folder of its run, ``zoo:NAME``, or a language model: its
+            folder, or ``hf:NAME``.
         trust: read a pickled model, which can run code; see `agents.load`.
         device: as everywhere in PyTorch.
         settings: of the speaker: `deterministic`, `max_tokens` of one that speaks in words, and

@@ -34,7 +34,9 @@ FIELDS = ("what", "format", "sections", "sha256")
 LARGEST_JSON = 2**28
 """Bytes of the largest compressed member that is read."""
 SMALL_ARRAYS = 2**20
-"""Bytes of arrays that are compressed, as JSON is: tables of masks are mostly zeros."""
+"""Bytes of arrays that are compressed, as JSON is."""
+SMALL_TABLES = 2**23
+"""The same of a model's settings: their tables of grammar and masks are mostly zeros."""
 Place = str | Path | IO[bytes]
 DAMAGED = (*UNREADABLE, RuntimeError, OverflowError)
 """Errors of reading a damaged zip."""
@@ -100,7 +102,8 @@ def _write_members(place: Path | IO[bytes], members: Mapping[str, bytes]) -> Non
     with zipfile.ZipFile(place, "w") as archive:
         for name, member in members.items():
             info = zipfile.ZipInfo(name, WRITTEN)
-            small = name.endswith(".json") or len(member) <= SMALL_ARRAYS
+            limit = SMALL_TABLES if name.startswith("settings.") else SMALL_ARRAYS
+            small = name.endswith(".json") or len(member) <= limit
             info.compress_type = zipfile.ZIP_DEFLATED if small else zipfile.ZIP_STORED
             info.external_attr = READABLE << 16
             archive.writestr(info, member)

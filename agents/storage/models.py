@@ -109,7 +109,7 @@ def load(
     Args:
         path: the file that `model.save`, `agents.save` or `dialgym train` wrote, or the folder of
             its run; the folder of a causal language model of `transformers`, which gives an
-            `agents.ChatAgent`; or ``hf:NAME`` or ``hf:NAME@REVISION`` of either.
+            `agents.ChatAgent`; or ``zoo:NAME``, or ``hf:NAME`` or ``hf:NAME@REVISION`` of either.
         device: as everywhere in PyTorch.
         trust: read pickles and import classes that the file names, which can run code of whoever
             made it; needed for files that Stable-Baselines3 itself wrote.

@@ -147,7 +147,7 @@ class TrainConfig:
     )
     init_from: str | Path | None = option(
         None,
-        "A saved model whose weights to begin with, such as a clone.",
+        "A saved model, or zoo:NAME, whose weights to begin with, such as a clone.",
         "--init-from",
         takes=Path,
         identity=True,

@@ -13,11 +13,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from shutil import copyfile
 from tempfile import TemporaryDirectory
-from types import MappingProxyType
+from types import MappingProxyType, ModuleType
 
 from benchmarks.recipes.rows import recipe_table
+from benchmarks.tables import noise, pydial, questions, visual
 from benchmarks.tables.comments import comments_table
 from benchmarks.tables.lmrl import lmrl_table
+from benchmarks.tables.records import read_record
 from dialgym.cli.app import app
 from dialgym.io.files import write_text
 
@@ -26,21 +28,23 @@ ROWS = ROOT / "benchmarks" / "results"
 DOCS = ROOT / "docs" / "results"
 RECIPE = "python -m benchmarks.recipes"
 TRANSFER = "python -m benchmarks.transfer --panel slot-filling-words"
-LMRL = "leaderboard_wordle_lmrl"
+LMRL: Mapping[str, str] = MappingProxyType(
+    {"leaderboard_wordle": "wordle", "leaderboard_wordle_lmrl": "wordle-distilled"}
+)
+"""Panels of words by the file of their learners on LMRL-Gym's scale."""
 COMMENTS = "leaderboard_comments"
 PYDIAL = "pydial"
 """Folder of the rows of PyDial's benchmark, and the file of its tables in the documentation."""
 LEADERBOARD: Mapping[str, str] = MappingProxyType(
     {
         "leaderboard": "show --all",
-        "leaderboard_wordle": "compare wordle bc-ppo-separate bc-30 --actions greedy",
-        "leaderboard_wordle_greedy": "compare wordle ilql bc-long --actions greedy",
-        "leaderboard_wordle_drawn": "compare wordle ilql bc-long --actions drawn",
+        "leaderboard_wordle_ppo": "compare wordle-distilled bc-ppo-separate bc-30 --actions greedy",
+        "leaderboard_wordle_greedy": "compare wordle-distilled ilql bc-long --actions greedy",
+        "leaderboard_wordle_drawn": "compare wordle-distilled ilql bc-long --actions drawn",
         "leaderboard_words": "compare slot-filling-words ppo handcrafted",
-        "leaderboard_words_cloned": "compare slot-filling-words bc-ppo handcrafted",
+        "leaderboard_words_cloned": "compare slot-filling-words-cloned bc-ppo handcrafted",
         "leaderboard_domains": "compare multi-domain bc-ppo bc",
-        "leaderboard_questions": "compare questions bc-ppo bc",
-        "leaderboard_questions_long": "compare questions bc-long-ppo bc-long",
+        "leaderboard_questions": "compare questions bc-ppo bc-34",
         "leaderboard_language": "compare language grpo bc",
     }
 )
@@ -55,16 +59,17 @@ RECIPES: Mapping[str, str] = MappingProxyType(
     }
 )
 """Arguments of ``python -m benchmarks.recipes`` that make the rows of a table."""
+RECORDS: Mapping[str, ModuleType] = MappingProxyType(
+    {m.NAME: m for m in (noise, pydial, questions, visual)}
+)
+"""Modules that make the table of a record, by the name of the file."""
 OTHERS: Mapping[str, str] = MappingProxyType(
     {
         "transfer_errors_slot_filling_words": f"{TRANSFER} errors",
         "transfer_users_slot_filling_words": f"{TRANSFER} users",
-        "slot_filling": "python -m benchmarks.tables.pydial",
-        "noise": "python -m benchmarks.tables.noise",
         "multiwoz": "python -m benchmarks.tables.multiwoz FOLDER",
-        "questions": "python -m benchmarks.tables.questions",
+        "stitching": "python -m benchmarks.tables.stitching",
         "gp_steps": "python -m benchmarks.training.gp",
-        "visual": "python scripts/draw_visual_dialogues.py",
     }
 )
 """Commands that make the files without committed rows; see their pages for all options."""
@@ -92,8 +97,9 @@ def how() -> dict[str, str]:
     """The command that makes each file of docs/results."""
     rows = {name: f"dialgym leaderboard {command}" for name, command in LEADERBOARD.items()}
     recipes = {name: f"{RECIPE} {command}" for name, command in RECIPES.items()}
-    own = dict.fromkeys((LMRL, COMMENTS, PYDIAL), "python -m benchmarks.tables --write")
-    return {**rows, **own, **recipes, **OTHERS}
+    own = dict.fromkeys((*LMRL, COMMENTS, PYDIAL), "python -m benchmarks.tables --write")
+    records = {name: module.COMMAND for name, module in RECORDS.items()}
+    return {**rows, **own, **recipes, **records, **OTHERS}
 
 
 def make(out: Path) -> None:
@@ -104,7 +110,10 @@ def make(out: Path) -> None:
     for name, command in RECIPES.items():
         whole = f"{RECIPE} {command}"
         write_text(out / f"{name}.md", recipe_table(command.split()[0], ROWS / "recipes", whole))
-    write_text(out / f"{LMRL}.md", lmrl_table(ROWS))
+    for name, module in RECORDS.items():
+        write_text(out / f"{name}.md", module.table(read_record(name)["figures"]))
+    for name, panel in LMRL.items():
+        write_text(out / f"{name}.md", lmrl_table(ROWS, panel))
     write_text(out / f"{COMMENTS}.md", comments_table(ROWS))
     write_text(out / f"{PYDIAL}.md", pydial_summary(ROWS / PYDIAL))
 

@@ -1,12 +1,12 @@
 """The handcrafted policy on PyDial's benchmark, beside PyDial's own figures for it.
 
-    DIALGYM_PYDIAL=FOLDER python -m benchmarks.tables.pydial [--write docs/results/slot_filling.md]
-                                      [--episodes 200] [--orders 10] [--domains ...] [--envs ...]
+    DIALGYM_PYDIAL=FOLDER python -m benchmarks.tables.pydial [--episodes 200] [--orders 10]
+                                                             [--domains ...] [--envs ...]
 
-Prints a table: success and return with ``fidelity="pydial"``, those of PyDial, whether the means
-are within its 95 % intervals, and the same with the faults mended, ``fidelity="correct"``. Exits
-with 1 where a mean is not within. Settings 2 and 4 are left out: they differ from 1 and 3 in masks,
-which the policy does not heed.
+Writes a record and prints its table: success and return with ``fidelity="pydial"``, those of
+PyDial, whether the means are within its 95 % intervals, and the same with the faults mended,
+``fidelity="correct"``. Exits with 1 where a mean is not within. Settings 2 and 4 are left out: they
+differ from 1 and 3 in masks, which the policy does not heed.
 
 Of values that are believed alike, the first of the ontology is taken here; in the original which
 one is drawn again in each process. So the values of each slot are put into several orders, and the
@@ -22,13 +22,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from shutil import copyfile
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import t
 
 import dialgym
-from dialgym.io.files import write_text
+from benchmarks.tables.records import RECORDS, Figures, make_record
 from dialgym.registry import entry_of, make_task
 
 
@@ -63,6 +63,8 @@ ORIGINAL = {
 """Success in % and return of PyDial (Python 2.7), 300 dialogues each, 200 for CamRestaurants 3
 and 5. None of the 300 of CamRestaurants 1 failed: the interval is that of the binomial."""
 
+NAME, COMMAND = "slot_filling", "DIALGYM_PYDIAL=FOLDER python -m benchmarks.tables.pydial"
+FIDELITIES = ("pydial", "correct")
 HEAD = ("env", "domain", "success %", "PyDial", "return", "PyDial", "within",
         "mended: success %", "return", "orders")  # fmt: skip
 VERDICTS = {
@@ -136,38 +138,60 @@ def ordered(source: str, order: int) -> Iterator[str]:
         yield str(path)
 
 
-def table(arguments: argparse.Namespace) -> Iterator[tuple[str, bool]]:
+def measure(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Success and returns of each order, by fidelity, in the tasks that are asked for."""
+    return {
+        "tasks": [
+            {"domain": domain, "env": env}
+            | {kind: _plain(measured(domain, env, arguments, kind)) for kind in FIDELITIES}
+            for domain, env in ORIGINAL
+            if domain in arguments.domains and env in arguments.envs
+        ]
+    }
+
+
+def _plain(found: Measured) -> dict[str, list[list[float]]]:
+    return {
+        "solved": (found.success / 100).astype(int).tolist(),
+        "returns": found.returns.round(6).tolist(),
+    }
+
+
+def lines(figures: Figures) -> Iterator[tuple[str, bool]]:
     """The lines of the table, and True where each is as it should be."""
     yield f"| {' | '.join(HEAD)} |", True
     yield f"| {' | '.join(['---'] * len(HEAD))} |", True
-    for (domain, env), original in ORIGINAL.items():
-        if domain in arguments.domains and env in arguments.envs:
-            ours = measured(domain, env, arguments, "pydial")
-            within = [theirs.holds(found) for theirs, found in zip(original, ours.figures)]
-            pairs = [cell for pair in zip(ours.figures, original) for cell in pair]
-            mended = measured(domain, env, arguments, "correct").figures
-            apart = f"{between(ours.success):.2f}"
-            cells = [env, domain, *pairs, VERDICTS[within[0], within[1]], *mended, apart]
-            yield f"| {' | '.join(map(str, cells))} |", all(within)
+    for task in figures["tasks"]:
+        domain, env = task["domain"], task["env"]
+        ours, mended = (
+            Measured(100.0 * np.array(task[kind]["solved"]), np.array(task[kind]["returns"]))
+            for kind in FIDELITIES
+        )
+        original = ORIGINAL[domain, env]
+        within = [theirs.holds(found) for theirs, found in zip(original, ours.figures)]
+        pairs = [cell for pair in zip(ours.figures, original) for cell in pair]
+        verdict = VERDICTS[within[0], within[1]]
+        cells = [env, domain, *pairs, verdict, *mended.figures, f"{between(ours.success):.2f}"]
+        yield f"| {' | '.join(map(str, cells))} |", all(within)
+
+
+def table(figures: Figures) -> str:
+    """The table."""
+    return "".join(f"{line}\n" for line, _ in lines(figures))
 
 
 def main() -> None:
-    """Print the table, and write it."""
+    """Measure, write the record and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--episodes", type=int, default=200, help="of each order")
     parser.add_argument("--orders", type=int, default=10, help="of the values of each slot")
     parser.add_argument("--domains", nargs="+", default=sorted({d for d, _ in ORIGINAL}))
     parser.add_argument("--envs", nargs="+", type=int, default=sorted({e for _, e in ORIGINAL}))
-    parser.add_argument("--write", type=Path, help="where to write the table too")
+    parser.add_argument("--records", type=Path, default=RECORDS, help="folder of the record")
     arguments = parser.parse_args()
-    lines, verdicts = [], []
-    for line, right in table(arguments):
-        print(line, flush=True)
-        lines.append(line)
-        verdicts.append(right)
-    if arguments.write:
-        write_text(arguments.write, "\n".join(lines) + "\n")
-    sys.exit(not all(verdicts))
+    figures = make_record(NAME, COMMAND, lambda: measure(arguments), arguments.records)
+    print(table(figures), end="")
+    sys.exit(not all(right for _, right in lines(figures)))
 
 
 if __name__ == "__main__":

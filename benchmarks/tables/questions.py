@@ -1,41 +1,45 @@
 """Scripted questioners of twenty questions beside the best that can be done: a table.
 
-    python -m benchmarks.tables.questions [--out docs/results/questions.md] [--episodes 2000]
+    python -m benchmarks.tables.questions [--episodes 2000]
 
 The last column is the exact expected return of the best questioner; where the search for it is too
 long, a bound in its place: questions that split any set as one likes. Answers with noise have none.
 """
 
-import argparse
-from collections.abc import Iterator
-from pathlib import Path
+from typing import Any
 
 import dialgym
+from benchmarks.tables.records import Figures, counted, from_counts, mean_and_half, run_measurement
 from dialgym.experiments.tables import markdown_table
-from dialgym.io.files import write_text
-from dialgym.registry import entries
+from dialgym.registry import RegistryEntry, entries
 from dialgym.tasks.twenty_questions import TwentyQuestions
 from dialgym.tasks.twenty_questions.policies import OptimalQuestioner
 from dialgym.tasks.twenty_questions.search import perfect
 
+NAME, COMMAND = "questions", "python -m benchmarks.tables.questions"
 POLICIES = ("random", "guesser", "random-mixture", "human-like", "greedy")
 HEAD = ("environment", *POLICIES, "optimum")
 
 
-def rows(episodes: int) -> Iterator[tuple[str, ...]]:
-    """The cells of each environment: mean returns with 95 % intervals."""
-    for entry in entries().values():
-        if "exact-posterior" in entry.row.tags and entry.view == "token":
-            task = TwentyQuestions(**entry.row.settings)
-            results = [dialgym.evaluate(name, entry.id, episodes, (0,)) for name in POLICIES]
-            cells = [f"{r.mean_return:.2f} ± {half(r.interval):.2f}" for r in results]
-            yield (f"`{entry.id}`", *cells, optimum(task))
+def measure(episodes: int) -> dict[str, Any]:
+    """Returns by environment and policy, counted, and the optimum."""
+    return {entry.id: _measured(entry, episodes) for entry in environments()}
 
 
-def half(interval: tuple[float, float]) -> float:
-    """Half the width of an interval."""
-    low, high = interval
-    return (high - low) / 2
+def environments() -> list[RegistryEntry]:
+    """The token views of twenty questions."""
+    tagged = (entry for entry in entries().values() if "exact-posterior" in entry.row.tags)
+    return [entry for entry in tagged if entry.view == "token"]
+
+
+def _measured(entry: RegistryEntry, episodes: int) -> dict[str, Any]:
+    returns = {name: counted(played(name, entry.id, episodes)) for name in POLICIES}
+    return {"returns": returns, "optimum": optimum(TwentyQuestions(**entry.row.settings))}
+
+
+def played(policy: str, env_id: str, episodes: int) -> Any:
+    """(1, E) returns of a scripted questioner, seed 0."""
+    return dialgym.evaluate(policy, env_id, episodes, (0,)).by_id[env_id].returns
 
 
 def optimum(task: TwentyQuestions) -> str:
@@ -48,15 +52,16 @@ def optimum(task: TwentyQuestions) -> str:
         return f"at most {perfect(task.things, task.turns):.3f}"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--out", type=Path, default=Path("docs/results/questions.md"))
-    parser.add_argument("--episodes", type=int, default=2000)
-    options = parser.parse_args()
-    table = markdown_table([HEAD, *rows(options.episodes)])
-    write_text(options.out, table)
-    print(table)
+def table(figures: Figures) -> str:
+    """Mean returns with 95 % intervals."""
+    rows = [
+        (f"`{env_id}`",
+         *(mean_and_half(from_counts(found["returns"][name])) for name in POLICIES),
+         found["optimum"])
+        for env_id, found in figures.items()
+    ]  # fmt: skip
+    return markdown_table([HEAD, *rows])
 
 
 if __name__ == "__main__":
-    main()
+    run_measurement(__doc__, NAME, COMMAND, 2000, measure, table)

@@ -79,6 +79,7 @@ def _write_agent(one: Candidate, folder: Path) -> ZooAgent:
     """Fill the folder of an agent: model, configuration, curve, card; return its entry."""
     folder.mkdir()
     result = one.result()
+    loaded = agents.load(one.model, device="cpu")  # which imports what the file's settings name
     _copy_model(one.model, folder / CHECKPOINT)
     if (curve := one.model.with_name(CURVE)).is_file():
         copyfile(curve, folder / CURVE)
@@ -86,7 +87,6 @@ def _write_agent(one: Candidate, folder: Path) -> ZooAgent:
         values = read_yaml(config)
         kept = {name: values[name] for name in KEPT if name in values}
         write_text(folder / CONFIG, yaml.safe_dump(kept, sort_keys=False))
-    loaded = agents.load(folder / CHECKPOINT, device="cpu")
     card = agent_card(loaded, f"{ZOO}{one.name}", [result], origin(one))
     write_text(folder / CARD, card)
     algorithm = name_of(type(loaded)) or type(loaded).__name__

@@ -69,8 +69,9 @@ def benchmark(
         str | None,
         typer.Option(
             metavar="NAME,NAME=PATH,...",
-            help="Registered names, and checkpoints or runs; by default random ones and the best "
-            f"scripted ones of the environments, and without --ids the newest run in {RUNS}/.",
+            help="Registered names, checkpoints or runs, zoo:NAME; by default random ones and the "
+            "best scripted ones of the environments, and without --ids the newest run in "
+            f"{RUNS}/.",
             show_default=False,
             autocompletion=complete_policies,
         ),

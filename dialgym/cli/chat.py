@@ -30,7 +30,12 @@ COMMANDS = {
 def chat(
     model: Annotated[
         str,
-        typer.Option("--model", "-m", metavar="PATH | hf:NAME", help="An agent or language model."),
+        typer.Option(
+            "--model",
+            "-m",
+            metavar="PATH | zoo:NAME | hf:NAME",
+            help="An agent or language model.",
+        ),
     ],
     temperature: Annotated[
         float, typer.Option(help="Of sampling; below 1 sharpens the distribution.")
@@ -54,9 +59,9 @@ def chat(
 ) -> None:
     """Talk to an agent, or to a language model, at the terminal; /help shows what else it does.
 
-    It takes a saved model, the folder of a run, or a causal language model: its folder, hf:NAME
-    or hf:NAME@REVISION. An agent that chooses acts plays a dialogue where it was trained: you are
-    the user. Lines may be piped in.
+    It takes a saved model, the folder of a run, zoo:NAME, or a causal language model: its folder,
+    hf:NAME or hf:NAME@REVISION. An agent that chooses acts plays a dialogue where it was trained:
+    you are the user. Lines may be piped in.
     """
     agents = require_agents()
     own = settings(param, "--param")

@@ -24,7 +24,8 @@ def collect(
     policy: Annotated[
         str,
         typer.Option(
-            help="A registered name or generator, a run or checkpoint, a language model's folder.",
+            help="A registered name or generator, a run or checkpoint, zoo:NAME, a language "
+            "model's folder.",
             autocompletion=complete_policies,
         ),
     ],

@@ -37,6 +37,7 @@ from dialgym.cli.over import OPTIONS, over_values
 from dialgym.errors import one_of
 from dialgym.experiments.panel import Panel, PanelEnvironment, panel_named
 from dialgym.io.files import read_json
+from dialgym.io.saved_models import ZOO, find_checkpoint
 
 FACTS = (
     *("env_id", "stand_in", "env_kwargs", "algorithm", "policy", "parameters", "device"),
@@ -49,7 +50,8 @@ def evaluate(
     policy: Annotated[
         str,
         typer.Argument(
-            help="A registered name, a run or checkpoint, a language model's folder or hf:NAME.",
+            help="A registered name, a run or checkpoint, zoo:NAME, a language model's folder or "
+            "hf:NAME.",
             autocompletion=complete_policies,
         ),
     ],
@@ -141,8 +143,8 @@ def report(
         list[Path] | None,
         typer.Argument(
             metavar="[RUN...]",
-            help="Folders of runs in one environment, or one of stored dialogues; by default the "
-            f"newest run in {RUNS}/.",
+            help="Folders of runs in one environment, zoo:NAME, or one of stored dialogues; by "
+            f"default the newest run in {RUNS}/.",
             show_default=False,
             autocompletion=complete_runs,
         ),
@@ -162,7 +164,7 @@ def report(
     analysis: success by domain, unanswered requests, misheard acts, loops, and the most frequent
     failures with links to dialogues.
     """
-    folders = runs or [_newest()]
+    folders = [_folder_of(run) for run in runs or [_newest()]]
     if len(folders) == 1 and _are_dialogues(folders[0]):
         _analyze(folders[0], out, trust)
         return
@@ -188,12 +190,23 @@ def report(
         )
     record = _record(folders[0]) if len(folders) == 1 else {}
     title = f"{', '.join(names)} in {entry.id.rpartition('/')[2]}"
-    target = out or folders[0] / "report.html"
+    target = out or (Path() if _is_of_zoo(runs) else folders[0]) / "report.html"
     chosen_before = record.get("hyperparameters") or {}
     facts, parameters = plain_facts(record, FACTS), plain_facts(chosen_before, chosen_before)
     analysis = _analysis(entry, settings, models[0], episodes, chosen[0], trust)
     write_report(target, outcome, title, facts, parameters, analysis)
     console.print(f"open {target}", markup=False, soft_wrap=True)
+
+
+def _is_of_zoo(runs: list[Path] | None) -> bool:
+    """Return True where the first run is an agent of the zoo, whose folder is left as it is."""
+    return bool(runs) and str(runs[0]).startswith(ZOO)  # type: ignore[index]
+
+
+def _folder_of(run: Path) -> Path:
+    """The folder of a run, or of an agent of the zoo by its name."""
+    agent = find_checkpoint(run) if str(run).startswith(ZOO) else None
+    return run if agent is None else agent.parent
 
 
 def _are_dialogues(folder: Path) -> bool:

@@ -36,7 +36,7 @@ def play(
     against: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME | PATH | hf:NAME",
+            metavar="NAME | PATH | zoo:NAME | hf:NAME",
             help="The other party: a registered name, a trained model, a language model.",
             autocompletion=complete_policies,
         ),
@@ -44,7 +44,7 @@ def play(
     policy: Annotated[
         str | None,
         typer.Option(
-            help="A policy plays in your place: a name, a run, a language model's folder.",
+            help="A policy plays in your place: a name, run, zoo:NAME, language model's folder.",
             autocompletion=complete_policies,
         ),
     ] = None,
@@ -203,11 +203,7 @@ class PlayConsole:
     def open(self) -> None:
         """Say what the game is, how long it is, and which commands there are."""
         console.print(self.entry.label, style="bold", markup=False)
-        beginning = "\n".join(rules(self.task)[:1])
-        for text in (
-            self.entry.row.description,
-            self.task.how_to_play.get(self.party) or beginning,
-        ):
+        for text in (self.entry.row.description, self.task.instructions[self.party]):
             console.print(text, markup=False)
         turns = turns_of(self.task, self.party)
         counted = "1 turn" if turns == 1 else f"at most {turns} turns"

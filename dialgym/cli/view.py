@@ -14,8 +14,8 @@ def view(
         list[str] | None,
         typer.Argument(
             metavar="RUN|DATASET|RESULTS",
-            help="Folders of runs and data sets, results.json, hf:NAME; by default the runs in "
-            "runs/.",
+            help="Folders of runs and data sets, results.json, zoo:NAME, hf:NAME; by default the "
+            "runs in runs/.",
         ),
     ] = None,
     port: Port = 8765,
@@ -29,7 +29,10 @@ def view(
     model: Annotated[
         str | None,
         typer.Option(
-            "--model", "-m", metavar="PATH | hf:NAME", help="An agent or language model to talk to."
+            "--model",
+            "-m",
+            metavar="PATH | zoo:NAME | hf:NAME",
+            help="An agent or language model to talk to.",
         ),
     ] = None,
     values: Annotated[

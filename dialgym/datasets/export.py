@@ -8,17 +8,17 @@ from typing import Any
 
 from dialgym.errors import one_of
 from dialgym.io.files import write_atomically
+from dialgym.language.messages import role_of
 
-ROLES = {"system": "assistant", "user": "user"}
-"""Roles of chat models by party."""
 COLUMNS = ("dialogue_id", "speaker", "text", "reward")
 
 
 def export(dataset: Any, path: Path) -> int:
     """Write the dialogues of a dataset into a file; how many.
 
-    ``.jsonl``: a row a dialogue, with ``messages`` (role, content, and for the learner's a reward),
-    ``reward``, ``success`` and where it comes from. ``.csv``: a row an utterance.
+    ``.jsonl``: a row a dialogue, with ``messages`` (role, content, and a reward for those of the
+    learner, who is the assistant), ``reward``, ``success`` and where it comes from. ``.csv``: a row
+    an utterance.
 
     Raises:
         ValueError: the ending of the file is another one.
@@ -38,7 +38,7 @@ def _write_jsonl(dataset: Any, path: Path) -> None:
 def _as_messages(row: dict[str, Any]) -> dict[str, Any]:
     messages = []
     for turn in row["turns"]:
-        message = {"role": ROLES.get(turn["party"], turn["party"]), "content": turn["text"]}
+        message = {"role": role_of(turn["party"], row["learner"]), "content": turn["text"]}
         if turn["said"]:
             message["reward"] = turn["reward"]
         messages.append(message)

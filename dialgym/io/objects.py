@@ -1,9 +1,9 @@
 """Objects of any module by their names, ``module:name``, with clear errors."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
-from inspect import signature
+from inspect import Parameter, signature
 from typing import Any
 
 from dialgym.errors import did_you_mean
@@ -95,3 +95,24 @@ def is_found(kind: type) -> bool:
     for part in kind.__qualname__.split("."):
         found = getattr(found, part, None)
     return found is kind
+
+
+def by_name(cls: type, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Arguments by their names in the signature of a class; None where they have none."""
+    try:
+        bound = signature(cls).bind(*args, **kwargs)
+    except TypeError:  # the class itself will say what is wrong with them
+        return None
+    named: dict[str, Any] = {}
+    for name, value in bound.arguments.items():
+        kind = bound.signature.parameters[name].kind
+        if kind in (Parameter.VAR_POSITIONAL, Parameter.POSITIONAL_ONLY):
+            return None
+        named |= value if kind is Parameter.VAR_KEYWORD else {name: value}
+    return named
+
+
+def shortened(value: Any) -> str:
+    """The repr of a value, cut after 60 characters."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

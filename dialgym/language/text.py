@@ -60,6 +60,13 @@ def plain(text: str) -> str:
     return " ".join(ascii_only.translate(_CONTROLS).split())
 
 
+def as_typed(text: str, charset: str) -> str:
+    """A text as it was meant by who typed it: without the space around it, and in lower case
+    where the `charset` knows no other."""
+    text = text.strip()
+    return text.lower() if charset == charset.lower() else text
+
+
 def article(noun: str) -> str:
     """The indefinite article of a noun phrase, by how it is said: an audi, an 8 gb drive."""
     return "an" if _BEFORE_VOWEL.match(noun) else "a"

@@ -18,7 +18,7 @@ from dialgym.rollouts.episodes import Job, Report, episode_seed, policy_rng
 from dialgym.simulators import Speaker, shown_to
 from dialgym.simulators.base import check_text
 from dialgym.tasks import ActPolicy, PartyActs
-from dialgym.tasks.generators import Logs, Scripts, Tree
+from dialgym.tasks.generators import Leg, Logs, Relay, Scripts, Tree
 from dialgym.views.dialogue import Dialogue
 from dialgym.views.spaces import clean
 
@@ -53,6 +53,7 @@ class OpenDialogue:
         self.positions: list[int] = []  # where in the transcript its utterances stand
         self.rewards: list[float] = []
         self.chosen: list[tuple[np.ndarray, Any, np.ndarray]] = []
+        self.last: Any = None  # act that it chose
         self.exchange = dialogue.start(self.rng, options)
         self.episode_return = self.exchange.reward
         self.length = len(self.exchange.heard)
@@ -85,10 +86,14 @@ class OpenDialogue:
         """Let the learner speak by an act; what it became is said by the policy's generator."""
         task, state = self.dialogue.task, self.dialogue.state
         assert self.acts is not None
-        action = policy.act(task, shown_to(policy, task, state), rng)
+        self._act(policy.act(task, shown_to(policy, task, state), rng), rng)
+
+    def _act(self, action: Any, rng: np.random.Generator) -> None:
+        assert self.acts is not None
+        self.last = action
         if self.record:
             self._note(action)
-        self._say(self.acts.say(state, action, rng))
+        self._say(self.acts.say(self.dialogue.state, action, rng))
 
     def repeat(self, text: str) -> None:
         """Let the learner say what a log has; where acts are kept, the act that comes nearest."""
@@ -110,11 +115,26 @@ class OpenDialogue:
     def play(self, policy: Any, rng: np.random.Generator) -> "OpenDialogue":
         """Let a scripted policy, with a generator of its own, play to the end."""
         while not self.exchange.over:
-            if self.acts is None:
-                self.ask(policy, rng)
-            else:
-                self.choose(policy, rng)
+            self.turn(policy, rng)
         return self
+
+    def turn(self, policy: Any, rng: np.random.Generator) -> None:
+        """Let the learner speak as a scripted policy does, by acts where it chooses acts."""
+        if self.acts is None:
+            self.ask(policy, rng)
+        else:
+            self.choose(policy, rng)
+
+    def say_again(self, rng: np.random.Generator) -> bool:
+        """Let the learner say what it said last; False where its mask forbids that."""
+        if self.acts is None:
+            lines = self.dialogue.task.transcript(self.dialogue.state, self.dialogue.learner)
+            self.say(lines[self.positions[-1]].text)
+        elif self.acts.allows(self.dialogue.state, self.last):
+            self._act(self.last, rng)
+        else:
+            return False
+        return True
 
     def copy(self) -> "OpenDialogue":
         """The same game at the same point, to go on in another way.
@@ -243,6 +263,32 @@ def _play_source(tree: Tree, game: OpenDialogue, job: Job) -> list[OpenDialogue]
         points.append(game.copy())
         game.ask(tree.source, rng)
     return [*points, game]
+
+
+def relay_games(
+    relay: Relay,
+    dialogue: Dialogue,
+    job: Job,
+    options: Mapping[str, Any] | None,
+    acts: PartyActs | None,
+    record: bool,
+) -> list[OpenDialogue]:
+    """A dialogue of one of the kinds, each leg by its policy."""
+    rng = policy_rng(*job)
+    game = OpenDialogue(dialogue, job, options, acts, record)
+    kind = list(relay.kinds)[int(rng.integers(len(relay.kinds)))]
+    game.role = Role(kind)
+    for leg in relay.kinds[kind]:
+        _play_leg(leg, game, rng)
+    return [game]
+
+
+def _play_leg(leg: Leg, game: OpenDialogue, rng: np.random.Generator) -> None:
+    end = None if leg.turns is None else len(game.positions) + leg.turns
+    while not game.over and len(game.positions) != end:
+        again = leg.again and game.positions and rng.random() < leg.again
+        if not (again and game.say_again(rng)):
+            game.turn(leg.policy, rng)
 
 
 def script_games(scripts: Scripts, dialogue: Dialogue, job: Job) -> list[OpenDialogue]:

@@ -14,7 +14,14 @@ from dialgym.kinds import numeric_kinds
 from dialgym.registry import Environment, RegistryEntry, check_id, entry_of
 from dialgym.rollouts.episode_batch import EpisodeBatch
 from dialgym.rollouts.episodes import Job, Report
-from dialgym.rollouts.games import log_games, play_games, script_games, speaker_games, tree_games
+from dialgym.rollouts.games import (
+    log_games,
+    play_games,
+    relay_games,
+    script_games,
+    speaker_games,
+    tree_games,
+)
 from dialgym.rollouts.policies import (
     Policy,
     named_policies,
@@ -26,7 +33,7 @@ from dialgym.rollouts.policies import (
 from dialgym.rollouts.waves import SIZE, play_batch, play_env
 from dialgym.simulators import BatchSpeaker, Speaker, is_oracle
 from dialgym.tasks import ActPolicy
-from dialgym.tasks.generators import Logs, Scripts, Tree
+from dialgym.tasks.generators import Logs, Relay, Scripts, Tree
 from dialgym.trust import check_names
 from dialgym.views.arguments import Options
 from dialgym.views.dialogue import Dialogue
@@ -34,9 +41,9 @@ from dialgym.views.making import make_vec, split_kwargs
 from dialgym.views.options import REWARD_OPTIONS
 from dialgym.views.speakers import find_speaker
 
-Source = Policy | Tree | Scripts | Logs
+Source = Policy | Tree | Relay | Scripts | Logs
 """Sources of dialogues."""
-GENERATORS = (Tree, Scripts, Logs)
+GENERATORS = (Tree, Relay, Scripts, Logs)
 
 
 def make_dialogue(env: Environment, kwargs: Mapping[str, Any]) -> Dialogue:
@@ -198,6 +205,13 @@ class Player:
             self._check_options(fixed)
             return self._games(
                 lambda job, own: log_games(policy, dialogue, job, acts, self.record),
+                jobs,
+                fixed,
+                report,
+            )
+        if isinstance(policy, Relay):
+            return self._games(
+                lambda job, own: relay_games(policy, dialogue, job, own, acts, self.record),
                 jobs,
                 fixed,
                 report,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dialgym.language import Constraint, Utterance
+from dialgym.language.text import as_typed
 from dialgym.simulators.base import Speaker, shown_to
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ class HumanSpeaker:
             if self.handle_command is not None and line.lstrip().startswith("/"):
                 self.handle_command(line.strip(), task, state)
                 continue
-            text = self._normal(task, line)
+            text = as_typed(line, task.facts.charset)
             if text == refused or allows(constraint, text):
                 return text
             self.console.print(
@@ -103,12 +104,6 @@ class HumanSpeaker:
             parts.append(f"{len(task.candidates(state)):,} possible")
         parts.append(f"hint: {expert.reply(task, shown_to(expert, task, state), self._rng)}")
         self.console.print(", ".join(parts), style="dim", markup=False)
-
-    @staticmethod
-    def _normal(task: Any, text: str) -> str:
-        """Without the space around it, and in lower case where the task knows no other."""
-        text = text.strip()
-        return text.lower() if task.facts.charset == task.facts.charset.lower() else text
 
 
 def allows(constraint: Constraint, text: str) -> bool:

@@ -154,6 +154,11 @@ class PartyActs(ABC):
         """
         return np.ones(len(self.names), bool)
 
+    def allows(self, state: Any, action: Any) -> bool:
+        """Tell if an action is one that the mask allows."""
+        mask = self.mask(state)
+        return bool(mask[action == 1].all() if self.multiple else mask[action])
+
     def own_reward(self, state: Any, action: Any) -> float:
         """Reward of the party alone for choosing `action` in this state.
 

@@ -6,18 +6,18 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
-from inspect import Parameter, signature
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 
 from dialgym.errors import check_flags, unknown, with_settings
-from dialgym.io.objects import load, resolve
+from dialgym.io.objects import by_name, load, resolve, shortened
 from dialgym.language import AnyText, Constraint, Utterance
 from dialgym.rewards import Components
 from dialgym.simulators import Speaker
 from dialgym.tasks.acts import PartyActs
 from dialgym.tasks.batch import DialogueBatch
+from dialgym.tasks.briefs import instructions_of, leading_notes, usual_conditions
 from dialgym.tasks.findings import Findings
 from dialgym.tasks.hidden import hide
 
@@ -191,7 +191,9 @@ class Task(ABC):
     """The attributes of a state that a party is not told, by party; see `observed`. Where none are
     named, those that `Facts.hidden` calls by their names."""
     how_to_play: ClassVar[Mapping[str, str]] = {}
-    """Instructions for a person, by the party that is played, in a sentence or two."""
+    """Rules for who plays, by party, in a sentence or two; the beginning of its `brief`."""
+    verb: ClassVar[str] = ""
+    """The verb of a game in which the system does one thing: ``guess``, ``ask``."""
     for_people: ClassVar[Mapping[str, Any]] = {}
     """Settings of the task that suit a person who plays it, unless told otherwise."""
     facts: Facts
@@ -205,13 +207,13 @@ class Task(ABC):
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """A task that knows its arguments, so that it can be made again elsewhere."""
         task = super().__new__(cls)
-        task.made_with = _by_name(cls, args, kwargs)
+        task.made_with = by_name(cls, args, kwargs)
         check_flags(cls, task.made_with or {}, cls.__name__)
         return task
 
     def __repr__(self) -> str:
-        given = self.made_with
-        said = "..." if given is None else ", ".join(f"{k}={_short(v)}" for k, v in given.items())
+        given = None if self.made_with is None else self.made_with.items()
+        said = "..." if given is None else ", ".join(f"{k}={shortened(v)}" for k, v in given)
         stand_in = f" ({self.stand_in})" if getattr(self, "stand_in", None) else ""
         return f"{type(self).__name__}({said}){stand_in}"
 
@@ -255,6 +257,35 @@ class Task(ABC):
     @abstractmethod
     def speak(self, state: Any, text: str, rng: np.random.Generator) -> Outcome:
         """Let the party whose turn it is say `text`; changes `state`. Any text is legal."""
+
+    def conditions(self, party: str) -> Sequence[str]:
+        """Sentences for `party` on what the settings decide: turns, words, costs, the end."""
+        return usual_conditions(self, party)
+
+    @cached_property
+    def instructions(self) -> Mapping[str, str]:
+        """By party, the part of its brief that is the same in all dialogues."""
+        return {party: instructions_of(self, party) for party in self.parties}
+
+    def notes(self, state: Any, party: str) -> int:
+        """The number of first lines of its transcript that `party` was told and did not say.
+
+        They are part of its brief. By default the private ones that it begins with.
+        """
+        return leading_notes(self.transcript(state, party))
+
+    def scenario(self, state: Any, party: str) -> str:
+        """Knowledge that `party` alone has from the beginning, in words; by default its `notes`."""
+        count = self.notes(state, party)
+        return "\n".join([line.text for line in self.transcript(state, party)[:count]])
+
+    def brief(self, state: Any, party: str) -> str:
+        """Instructions of `party` in words: rules, conditions, and its scenario.
+
+        Never empty, the same all dialogue long, and nothing in it that the party is not told.
+        """
+        scenario = self.scenario(state, party)
+        return "\n\n".join(filter(None, (self.instructions[party], scenario)))
 
     def static_constraint(self, party: str) -> Constraint | None:
         """Constraint of `party`, where that is the same in every state; else None."""
@@ -374,23 +405,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     raise TypeError(f"situation: expected strings, numbers, arrays, sets ...; got {value!r}.")
-
-
-def _by_name(cls: type, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Arguments by their names in the signature of a class; None where they have none."""
-    try:
-        bound = signature(cls).bind(*args, **kwargs)
-    except TypeError:  # the class itself will say what is wrong with them
-        return None
-    named: dict[str, Any] = {}
-    for name, value in bound.arguments.items():
-        kind = bound.signature.parameters[name].kind
-        if kind in (Parameter.VAR_POSITIONAL, Parameter.POSITIONAL_ONLY):
-            return None
-        named |= value if kind is Parameter.VAR_KEYWORD else {name: value}
-    return named
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."

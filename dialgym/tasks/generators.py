@@ -1,4 +1,4 @@
-"""Declarations of sets of related dialogues: branches, trees, scripts, and logs of a corpus."""
+"""Declarations of sets of dialogues: branches, trees, relays, scripts, and logs of a corpus."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,9 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
+from dialgym.errors import share, whole_number
 from dialgym.simulators import Speaker
+from dialgym.tasks.acts import ActPolicy
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,66 @@ def by_skill(
         return Tree(human(), (Branch("random", chance(), games),), kind="human-like")
 
     return graded, branching
+
+
+@dataclass(frozen=True)
+class Leg:
+    """Turns of a relay that belong to one policy.
+
+    Attributes:
+        policy: the learner's; on act views it chooses acts.
+        turns: how many utterances; None for all that are left.
+        again: the probability that it says once more what the learner said last, if that may be
+            said again, rather than what the policy says.
+    """
+
+    policy: Speaker | ActPolicy
+    turns: int | None = None
+    again: float = 0.0
+
+
+@dataclass(frozen=True)
+class Relay:
+    """Dialogues in which one policy takes over from another: each is of one kind, drawn evenly.
+
+    Attributes:
+        kinds: the legs of a dialogue, in order, by the name of the kind.
+    """
+
+    kinds: Mapping[str, tuple[Leg, ...]]
+
+
+def by_halves(
+    good: Callable[[], Speaker | ActPolicy], poor: Callable[[], Speaker | ActPolicy]
+) -> Callable[..., Relay]:
+    """Make ``halves`` of a task with a good and a poor scripted policy.
+
+    Args:
+        good, poor: make the policies.
+    """
+
+    def halves(turns: int = 1, again: float = 0.7) -> Relay:
+        """Dialogues well begun and badly ended, or the other way round, in equal number.
+
+        No dialogue is played well on both sides of the change; only by luck does the poor player
+        say what the good one would have said. The return of a dialogue hides the worth of its good
+        part: who filters by returns learns the luck of the poor one, too.
+
+        Args:
+            turns: utterances before the other player takes over.
+            again: probability that the poor one repeats what was said last.
+        """
+        whole_number("turns", turns, "halves")
+        share("again of halves", again)
+        well, badly = good(), poor()
+        return Relay(
+            {
+                "good-poor": (Leg(well, turns), Leg(badly, None, again)),
+                "poor-good": (Leg(badly, turns, again), Leg(well)),
+            }
+        )
+
+    return halves
 
 
 class ScriptedDialogue(NamedTuple):

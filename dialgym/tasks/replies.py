@@ -12,6 +12,7 @@ from dialgym.rewards import Components, Composite, Examples, Reply, Reward
 from dialgym.simulators import EachReplies, Speaker, ask_all
 from dialgym.tasks.base import SYSTEM, USER, Outcome, Task
 from dialgym.tasks.batch import BatchOutcome, DialogueBatch
+from dialgym.tasks.briefs import listed
 from dialgym.tasks.state_batch import Generators, StateBatch
 
 
@@ -25,6 +26,11 @@ class ReplyTask(Task):
     rewards: Composite
     examples: Examples | None = None
     """Labelled replies of the training split, for rewards and measures that learn from them."""
+
+    def conditions(self, party: str) -> Sequence[str]:
+        """Those on turns and lengths, and for the system what it is scored by."""
+        usual = super().conditions(party)
+        return [*usual, scores_sentence(self.rewards)] if party == SYSTEM else usual
 
     @classmethod
     def surroundings(cls, settings: Mapping[str, Any]) -> str | None:
@@ -78,6 +84,29 @@ class ReplyTask(Task):
 
     def batch(self, size: int, learner: str, simulator: Speaker) -> DialogueBatch | None:
         return ReplyBatch(self, size, simulator) if learner == SYSTEM else None
+
+
+LIKENESS = "likeness to what a person said there"
+CLAUSES = {
+    **dict.fromkeys(("f1", "meteor", "rouge", "sacrebleu", "similarity"), LIKENESS),
+    "intent": "doing what the person did there, as telling, asking, proposing or agreeing",
+    "length": "its length",
+    "distinct": "words that are not repeated",
+    "repetition": "repetition",
+    "sentiment": "a good tone",
+    "toxicity": "how toxic it is",
+}
+"""By reward, what it sees in an utterance."""
+
+
+def scores_sentence(rewards: Composite) -> str:
+    """Sentence on what an utterance of the system is scored by, and with which weights."""
+    seen: dict[str, list[str]] = {}
+    for part in rewards.parts:
+        clause = CLAUSES.get(part.reward.name, part.name)
+        seen.setdefault(clause, []).append(f"{part.name}, weight {part.weight:g}")
+    parts = [f"{clause} ({'; '.join(names)})" for clause, names in seen.items()]
+    return f"Each of your utterances is scored by {listed(parts)}."
 
 
 class ReplyBatch(StateBatch):

@@ -10,6 +10,7 @@ from dialgym.tasks import Task
 from dialgym.testing.scripts import random_action, require
 from dialgym.views.act_env import ActEnv
 from dialgym.views.act_vector_env import ActVectorEnv
+from dialgym.views.info import row_info
 from dialgym.views.token_env import TokenEnv
 from dialgym.views.token_vector_env import TokenVectorEnv
 
@@ -119,17 +120,3 @@ def _row(observation: Any, row: int) -> Any:
     if isinstance(observation, dict):
         return {name: values[row] for name, values in observation.items()}
     return observation[row]
-
-
-def row_info(info: dict[str, Any], row: int) -> dict[str, Any]:
-    """One row of a vector env's info, as a single env gives it."""
-    own: dict[str, Any] = {}
-    for name, values in info.items():
-        if name.startswith("_") or not info.get(f"_{name}", [True] * (row + 1))[row]:
-            continue
-        if isinstance(values, dict):
-            own[name] = row_info(values, row)
-        else:
-            value = values[row]
-            own[name] = value.item() if isinstance(value, np.generic) else value
-    return own

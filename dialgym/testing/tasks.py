@@ -17,6 +17,7 @@ from dialgym.language import Utterance
 from dialgym.language.text import UNKNOWN
 from dialgym.tasks import Hidden, Outcome, Task
 from dialgym.testing.act_checks import check_acts
+from dialgym.testing.brief_checks import check_brief, check_leaks
 from dialgym.testing.scripts import random_utterance, require
 from dialgym.views.saved import state_type
 
@@ -34,7 +35,8 @@ def check_task(task: Task, episodes: int = 50, seed: int = 0) -> None:
     to `task.facts`, and rewards of language to their bounds; components add up to the reward;
     features have the form that is declared; anchors are the same in a copy; a party's own copy of
     the state tells it what its views do, and not what `facts.hidden` names (`Task.observed`); acts
-    have the form that is declared, and choosing one changes nothing; unknown options are refused;
+    have the form that is declared, and choosing one changes nothing; each party has a brief, the
+    same all dialogue long, that tells nothing of what it is not told; unknown options are refused;
     `Task.secrets` are options that differ and begin a dialogue.
 
     Raises:
@@ -43,6 +45,7 @@ def check_task(task: Task, episodes: int = 50, seed: int = 0) -> None:
     with enforced():
         for episode in range(episodes):
             _Episode(task, seed + episode).play()
+            check_leaks(task, seed + episode)
     _check_options(task)
     _check_secrets(task)
 
@@ -56,6 +59,7 @@ class _Episode:
         self.words = np.random.default_rng([seed, 1])  # the speakers'
         self.choices = np.random.default_rng([seed, 2])  # the act policies'
         self.state: Any = task.initial(self.rng, None)
+        self.briefs = {p: task.brief(self.state, p) for p in task.parties}
         self.seen = {p: list(task.transcript(self.state, p)) for p in task.parties}
         self.returns = dict.fromkeys(task.parties, 0.0)
         self.turns: Counter[str] = Counter()
@@ -79,6 +83,7 @@ class _Episode:
         check_acts(task, self.state, self.choices, self.seed)
         for party in task.parties:
             check_observed(task, self.state, party, self.seed)
+            check_brief(task, self.state, party, self.briefs[party], self.seed)
         constraint = task.constraint(self.state, speaker)
         text = random_utterance(task, speaker, constraint, self.words)
         outcome = self._speak_twice(text)

@@ -11,6 +11,7 @@ import numpy as np
 from dialgym.datasets.schema import Origin, Recorder, check_json, played_settings, write_table
 from dialgym.io.files import parse_yaml
 from dialgym.language import Letters, WordTrie
+from dialgym.language.text import as_typed
 from dialgym.registry import Environment, RegistryEntry, entry_of, make_task
 from dialgym.rollouts.episodes import policy_rng
 from dialgym.rollouts.games import OpenDialogue, as_played
@@ -84,8 +85,7 @@ class ChatSession:
         """
         self._check_open()
         facts, state = self.task.facts, self.game.dialogue.state
-        text = text.strip()
-        text = text.lower() if facts.charset == facts.charset.lower() else text
+        text = as_typed(text, facts.charset)
         if not sure and not allows(self.task.constraint(state, self.choice.party), text):
             return text
         self._keep()

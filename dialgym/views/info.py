@@ -243,6 +243,20 @@ def restricted(info: Info, rows: np.ndarray) -> Info:
     return chosen_info
 
 
+def row_info(info: Info, row: int) -> Info:
+    """One row of a vector env's info, as a single env gives it."""
+    own: Info = {}
+    for name, values in info.items():
+        if name.startswith("_") or not info.get(f"_{name}", [True] * (row + 1))[row]:
+            continue
+        if isinstance(values, dict):
+            own[name] = row_info(values, row)
+        else:
+            value = values[row]
+            own[name] = value.item() if isinstance(value, np.generic) else value
+    return own
+
+
 def _without(values: np.ndarray, rows: np.ndarray, name: str) -> np.ndarray:
     """The values with those of the rows made empty; masks and read-only arrays stay."""
     if not values.flags.writeable:

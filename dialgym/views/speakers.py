@@ -41,10 +41,10 @@ def find_speaker(task: Task, learner: str, simulator: SimulatorLike) -> Speaker:
     Args:
         task: the rules.
         learner: the party that is not played.
-        simulator: a registered name; the path of a saved model, a run or a language model, or
-            ``hf:NAME``; or ``module:Class``. A mapping of such a ``name`` and settings of who is
-            named, ``{"name": "retrieval", "nearest": 3}``; an object; or None for the task's
-            default.
+        simulator: a registered name; the path of a saved model, a run or a language model,
+            ``zoo:NAME`` or ``hf:NAME``; or ``module:Class``. A mapping of such a ``name`` and
+            settings of who is named, ``{"name": "retrieval", "nearest": 3}``; an object; or None
+            for the task's default.
 
     An object that chooses acts, an `ActPolicy`, says what they become.
 

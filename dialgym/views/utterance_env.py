@@ -1,6 +1,6 @@
 """The utterance view: a whole utterance an action, the transcript as text the observation."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import gymnasium as gym
@@ -30,6 +30,7 @@ class UtteranceEnv(DialogueEnv, gym.Env):
         super().__init__(task, options)
         self.observation_space, self.action_space = utterance_spaces(task, self.learner)
         self._transcript = TextTranscript(task, self.learner)
+        self.heard: Sequence[Utterance] = ()  # since the learner has spoken last
 
     def _new_transcript(self, exchange: Exchange) -> "TextTranscript":
         transcript = TextTranscript(self.task, self.learner)
@@ -47,6 +48,7 @@ class UtteranceEnv(DialogueEnv, gym.Env):
             raise self._refuse()
         exchange, info = self._say(self._transcript.say(action))
         self._transcript.append(exchange.heard)
+        self.heard = exchange.heard
         if self._has_extras:
             info = self._more_info(info)
         return self._transcript.text, exchange.reward, exchange.terminated, exchange.truncated, info

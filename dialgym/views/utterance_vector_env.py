@@ -7,6 +7,7 @@ import gymnasium as gym
 import numpy as np
 
 from dialgym.tasks import BatchOutcome
+from dialgym.tasks.batch import silence
 from dialgym.views.spaces import clean, utterance_spaces
 from dialgym.views.vector_base import DialogueVectorEnv, Step
 
@@ -26,6 +27,7 @@ class UtteranceVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
         self._batch_spaces(*utterance_spaces(self.task, self.learner))
         self._dtype = f"<U{self.task.facts.limit(self.learner)}"
         self._texts = [""] * self.num_envs
+        self.outcome = silence(self.num_envs)  # of the rows that have spoken or begun last
 
     def step(self, actions: Any) -> Step:
         """Say one utterance in each dialogue.
@@ -37,12 +39,16 @@ class UtteranceVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
         self._require_reset()
         self._check(actions)
         active = self._begin_late()
+        return self.say(active, [actions[row] for row in active.tolist()])
+
+    def say(self, rows: np.ndarray, texts: Sequence[str]) -> Step:
+        """Say an utterance in each of some rows (k,) under way; the others rest."""
         facts, learner = self.task.facts, self.learner
-        texts = [clean(actions[row], facts, learner) for row in active.tolist()]
-        for row, text in zip(active.tolist(), texts):
+        texts = [clean(text, facts, learner) for text in texts]
+        for row, text in zip(rows.tolist(), texts):
             self._texts[row] += f"{learner}: {text}\n"
         array = np.array(texts, self._dtype)
-        return self._after(active, *self._exchange(active, array))
+        return self._after(rows, *self._exchange(rows, array))
 
     def _check(self, actions: Any) -> None:
         given = isinstance(actions, (Sequence, np.ndarray)) and not isinstance(actions, str)
@@ -61,6 +67,7 @@ class UtteranceVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
             self._texts[row] = ""
 
     def _append(self, rows: np.ndarray, outcome: BatchOutcome) -> np.ndarray:
+        self.outcome = outcome
         parties, owners = self.task.parties, rows[outcome.heard_rows].tolist()
         for row, party, text in zip(
             owners, outcome.heard_parties.tolist(), outcome.heard_texts.tolist()

@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 pytest.importorskip("stable_baselines3")
-from benchmarks.tables.__main__ import DOCS, ROWS, differing, how
+from benchmarks.tables import questions, visual
+from benchmarks.tables.__main__ import DOCS, RECORDS, ROWS, differing, how
 from benchmarks.tables.comments import comments_table
+from benchmarks.tables.records import counted, from_counts, make_record, read_record
+from dialgym.io.checksums import write_json_checked
 
 
 def test_the_documentation_has_the_tables_of_the_rows():
@@ -30,3 +33,41 @@ def test_the_grid_of_comments_has_the_mean_of_each_learner_and_reward():
         for way, cell in zip(("greedy", "drawn"), shown[2 * place :]):
             mean = np.mean([np.mean(row[way]["returns"]) for row in rows])
             assert cell.partition(" ")[0] == f"{mean:.2f}"
+
+
+# Records of scripted policies
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_a_record_has_what_made_it(name):
+    record = read_record(name)
+    assert record["command"] == RECORDS[name].COMMAND
+    assert record["hardware"]["processor"]
+    assert record["cost"]["cpu_seconds"] > 0
+    assert record["versions"]["commit"]
+
+
+@pytest.mark.parametrize("policy", ["random", "greedy"])
+def test_a_record_of_questions_is_played_again(policy):
+    env_id = "dialgym/TwentyQuestions-8-v0"
+    kept = read_record(questions.NAME)["figures"][env_id]["returns"][policy]
+    assert counted(questions.played(policy, env_id, 2000)) == kept
+
+
+def test_a_record_of_visual_dialogue_is_played_again():
+    kept = read_record(visual.NAME)["figures"]["hard"]["greedy"]
+    assert visual.measured("hard", "greedy", 500) == kept
+
+
+def test_counts_give_the_values_again():
+    values = np.array([-1.5, 2.0, -1.5])
+    assert counted(values) == {"-1.5": 2, "2": 1}
+    assert from_counts(counted(values)).tolist() == [-1.5, -1.5, 2.0]
+
+
+def test_a_record_is_read_as_it_was_made_and_refused_if_it_is_none(tmp_path):
+    assert make_record("x", "command", lambda: {"a": [1]}, tmp_path) == {"a": [1]}
+    assert read_record("x", tmp_path)["figures"] == {"a": [1]}
+    write_json_checked(tmp_path / "y.json", {"form": "another"})
+    with pytest.raises(ValueError, match="expected a record with form, command"):
+        read_record("y", tmp_path)

@@ -9,9 +9,9 @@ import pytest
 import dialgym
 from dialgym.registry import entry_of, make_task
 from dialgym.testing import check_task
-from dialgym.testing.batches import row_info
 from dialgym.testing.scripts import random_utterance
 from dialgym.views.dialogue import Dialogue
+from dialgym.views.info import row_info
 from dialgym.views.speakers import find_speaker
 from tests.conformance.ids import in_full
 

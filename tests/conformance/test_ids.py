@@ -158,7 +158,7 @@ def legal_action(env, rng):
 
 HIDDEN = {
     "Wordle": lambda state: state.secret,
-    "SlotFilling": lambda state: state.goal[0].text,
+    "SlotFilling": lambda state: (*sorted(state.goal.constraints.items()), *state.goal.requests),
     "DailyDialog": lambda state: (state.dialogue, state.turn),
     "Comments": lambda state: state.index,
     "VisualDialogue": lambda state: state.image,

@@ -6,6 +6,7 @@ import pytest
 
 from dialgym.registry import entries, entry_of
 from dialgym.tasks.wordle import Wordle
+from tests.golden import brief_recording as briefs
 from tests.golden.recording import (
     FINGERPRINTS,
     FOLDER,
@@ -52,3 +53,15 @@ def test_other_dialogues_are_recorded_with_another_version_only(tmp_path, monkey
     save(folder, [env_id])
     assert file.read_text() == record(env_id)
     assert json.loads((tmp_path / RULES).read_text())[env_id]["task_version"] == Wordle.version
+
+
+@pytest.mark.parametrize("name", briefs.BRIEFS)
+def test_briefs(name):
+    recorded = (briefs.FOLDER / f"{name}.txt").read_text()
+    assert briefs.record(name).splitlines() == recorded.splitlines()
+
+
+def test_each_task_has_a_brief_recorded():
+    tasks = {entry.row.task for entry in entries().values()}
+    assert tasks == {entry_of(env_id).row.task for env_id, _ in briefs.BRIEFS.values()}
+    assert {path.stem for path in briefs.FOLDER.iterdir()} == {*briefs.BRIEFS}

@@ -44,10 +44,12 @@ class Rerun(NamedTuple):
 
 RERUNS = {
     "wordle": Rerun("bc-ppo", "Wordle-20-v0", random=-5.0, bar=-2.0, share=0.5),
+    "wordle-distilled": Rerun("bc-ppo", "Wordle-20-v0", random=-5.0, bar=-2.0, share=0.5),
     "slot-filling-acts": Rerun("dqn", "CR-Env1", random=-6.1, bar=9.0),
     "slot-filling-acts-correct": Rerun("dqn", "CR-Env1", random=-6.1, bar=9.0),
     # -0.5 for one that does not learn
     "slot-filling-words": Rerun("ppo", "CamRestaurants-Env1-v0", random=-4.5, bar=3.0),
+    "slot-filling-words-cloned": Rerun("bc", "CamRestaurants-Env2-v0", random=-4.5, bar=3.0),
     # -48 for one that does not learn
     "multi-domain": Rerun("bc", "MultiWOZ-v0", random=-49.0, bar=0.0),
     # -2.5 for one that does not learn

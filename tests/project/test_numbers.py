@@ -29,8 +29,8 @@ MEASURED = re.compile(
 )
 """What counts as a measured figure: a fraction, a share, a time, a speed, a ratio."""
 NAMES = (
-    "Apache-|BY-SA|BY-NC-SA|CC BY|CUDA|Gymnasium|Linux|MultiWOZ|NumPy|Python|PyTorch|Qwen|Table|"
-    "equation|sections?|transformers|version|v"
+    "Apache-|arXiv|BY-SA|BY-NC-SA|CC BY|CUDA|Gymnasium|Linux|MultiWOZ|NumPy|Python|PyTorch|Qwen|"
+    "Table|equation|sections?|transformers|version|v"
 )
 NAMED = re.compile(
     r"95 %(?= (?:intervals?|bootstrap|confidence|of (?:a|Student)))"
@@ -38,6 +38,7 @@ NAMED = re.compile(
 )
 """Numbers that are names or say what an interval is: they are not looked at."""
 UNNAMED = ("measured elsewhere", "written down from memory")
+FENCED = re.compile(r"^[ ]*```.*?^[ ]*```$|^--8<--.*$", re.M | re.S)
 CODE = re.compile(r"`[^`]*`|\]\([^)]*\)|<!--.*?-->|<[^>]+>")
 COMMAND = re.compile(
     r"(?:^|[`\s])(?:dialgym (?:evaluate|benchmark|train|leaderboard|report|check-domain)|"
@@ -87,13 +88,10 @@ def sections(page: Path, text: str) -> Iterator[Section]:
 
 
 def prose(text: str) -> Iterator[tuple[int, str]]:
-    """Lines outside of fenced code, by number from 0, without inline code and addresses."""
-    fenced = False
-    for number, line in enumerate(text.splitlines()):
-        if line.lstrip().startswith("```"):
-            fenced = not fenced
-        elif not fenced and not line.startswith("--8<--"):
-            yield number, NAMED.sub("", CODE.sub("", line))
+    """Lines outside of code, by number from 0, without addresses, names and versions."""
+    blank = FENCED.sub(lambda found: "\n" * found[0].count("\n"), text)
+    plain = CODE.sub(lambda found: "\n" * found[0].count("\n"), blank)
+    yield from enumerate(NAMED.sub("", line) for line in plain.splitlines())
 
 
 def has_evidence(text: str) -> bool:

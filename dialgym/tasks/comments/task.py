@@ -14,6 +14,7 @@ from dialgym.rewards import Components, Composite, Reply, Reward, make_rewards
 from dialgym.rewards.bayes import Judge
 from dialgym.rewards.degenerate import is_degenerate
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome
+from dialgym.tasks.briefs import usual_conditions
 from dialgym.tasks.comments.corpus import UNKNOWN_LABEL, CommentCorpus, load_corpus, load_splits
 from dialgym.tasks.comments.rewards import (
     LOGGED,
@@ -94,7 +95,8 @@ class Comments(ReplyTask):
 
     name = "Comments"
     how_to_play = {  # noqa: RUF012
-        "system": "Write a comment on what somebody wrote; see the rewards for what is a good one.",
+        "system": "Write a comment on what somebody wrote.",
+        "user": "You have written what is commented on, and say nothing more.",
     }
     options = ("index",)
     tokenizer = "bpe"
@@ -206,6 +208,20 @@ class Comments(ReplyTask):
             return state.lines
         text = self.corpus.parents[reveal(state.index)][: self.longest]
         return [Utterance(USER, text, private=not self.parent), *state.lines]
+
+    def conditions(self, party: str) -> Sequence[str]:
+        """For the system those on turns and lengths, and what a good comment is."""
+        if party == USER:
+            return ()
+        what = "toxic it is" if self._component == "toxicity" else "readers like it"
+        better = f"The {'less' if self.scale < 0 else 'more'} {what}, the better."
+        none = "A text without a word, one that repeats itself, a row of key words: the worst."
+        return [*usual_conditions(self, party), better, none]
+
+    def scenario(self, state: CommentsState, party: str) -> str:
+        """The text that the user has written, where the system does not read it."""
+        written = super().scenario(state, party)
+        return f"You have written: {written}" if written else ""
 
     def logged(self, state: CommentsState) -> str:
         """The comment of the data."""

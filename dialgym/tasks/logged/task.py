@@ -57,6 +57,10 @@ class Logged(ReplyTask):
     """
 
     name = "Logged"
+    how_to_play = {  # noqa: RUF012
+        "system": "Go on with the conversation in the place of its system: say what comes next.",
+        "user": "Go on with the conversation in the place of its user: say what comes next.",
+    }
     options = ("dialogue",)
     speakers = {  # noqa: RUF012
         USER: {"script": f"{POLICIES}:LoggedReply"},

@@ -21,6 +21,8 @@ from dialgym.tasks.multiwoz.data import MULTIWOZ, load_world
 from dialgym.tasks.multiwoz.dialogue import RuleOptions, Rules, Settings, Turn
 from dialgym.tasks.multiwoz.dialogue_state import MultiWOZState
 from dialgym.tasks.multiwoz.formats import FILES
+from dialgym.tasks.multiwoz.goal_words import goal_words
+from dialgym.tasks.multiwoz.guidance import conditions_of
 from dialgym.tasks.multiwoz.languages import LANGUAGES
 from dialgym.tasks.multiwoz.languages.base import goal_acts
 from dialgym.tasks.multiwoz.languages.keywords import about_domain
@@ -154,8 +156,8 @@ class MultiWOZ(Task):
     how_to_play = {  # noqa: RUF012
         "system": "Help the user to find and book what it looks for: ask, recommend, book, and "
         "answer what it wants to know, until it says goodbye.",
-        "user": "Your goal is what you alone have read. Say what you look for, ask for what it "
-        "requests, book what it books, then say goodbye.",
+        "user": "You have a goal that the system is not told. Say what you look for, ask for "
+        "what you want to know, book what you want to book, then say goodbye.",
     }
     for_people = {"language": "english"}  # noqa: RUF012
     generators = {"corpus": MultiWOZCorpus}  # noqa: RUF012
@@ -242,6 +244,13 @@ class MultiWOZ(Task):
 
     def transcript(self, state: MultiWOZDialogue, party: str) -> Sequence[Utterance]:
         return state.heard_by_system if party == SYSTEM else [*state.goal, *state.heard_by_user]
+
+    def conditions(self, party: str) -> Sequence[str]:
+        return conditions_of(self, party)
+
+    def scenario(self, state: MultiWOZDialogue, party: str) -> str:
+        """The user's goal in English, with what it is to change where nothing is found."""
+        return goal_words(state.dialogue.goal) if party == USER else ""
 
     def observed(self, state: MultiWOZDialogue, party: str) -> MultiWOZDialogue:
         """Without what the dialogue on acts keeps from the party, too."""

@@ -14,6 +14,14 @@ from dialgym.rewards import Components
 from dialgym.simulators import EachReplies
 from dialgym.tasks.acts import ActSpeaker, PartyActs, RandomActs
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome
+from dialgym.tasks.briefs import listed, turns_sentence
+from dialgym.tasks.slot_filling.guidance import (
+    about_database,
+    goal_sentence,
+    note_of,
+    system_acts,
+    user_form,
+)
 from dialgym.tasks.slot_filling.multi_domain import (
     HIDDEN_FROM_SYSTEM,
     TOPIC,
@@ -92,9 +100,9 @@ class SlotFillingDomains(MultiDomain):
         "system": "The user looks for something in one domain after another. Ask for the topic, "
         "ask_topic(), until you know which; then ask for what you have not understood, offer a "
         'row, inform(name="..."), and answer what is asked.',
-        "user": "Your goals are what you alone have read, one after the other. Ask for the first "
-        'until you have all that it requests, say bye(), and go on with the next. inform(topic="'
-        '...") tells which one you mean.',
+        "user": "You have goals that the system is not told, one after the other. Ask for the "
+        "first until you have all that you want to know, say bye(), and go on with the next. "
+        'inform(topic="...") tells which one you mean.',
     }
 
     def __init__(
@@ -164,7 +172,30 @@ class SlotFillingDomains(MultiDomain):
 
     def _goal(self, state: MultiDomainState, name: str) -> tuple[Utterance, ...]:
         """The user's note of a goal: the domain, and what it wants there."""
-        return Utterance(USER, _about(name), private=True), *state.dialogues[name].goal
+        note = note_of(self.domains[name], state.dialogues[name].goal)
+        return Utterance(USER, _about(name), private=True), note
+
+    def conditions(self, party: str) -> Sequence[str]:
+        """Those on turns, and the database of each domain."""
+        names = f"The domains are {listed([*self.domains])}."
+        if party == USER:
+            say = print_act(Act("inform", (SlotValue(TOPIC, "..."),)))
+            first = next(iter(self.domains.values()))
+            told = f"Name a domain only when you are asked to: {say}."
+            return [turns_sentence(self, party), names, told, user_form(first)]
+        asked = f"Ask for the domain by {spoken(ASK)}; {spoken(HELLO)} greets."
+        own = [
+            f"{name}: {' '.join(about_database(task))} {system_acts(task)}"
+            for name, task in self.domains.items()
+        ]
+        return [turns_sentence(self, party), names, asked, *own]
+
+    def scenario(self, state: MultiDomainState, party: str) -> str:
+        """The user's goals in English, in their order."""
+        if party == SYSTEM:
+            return ""
+        goals = {name: state.dialogues[name].goal for name in state.wanted}
+        return "\n".join(f"In {n}: {goal_sentence(self.domains[n], g)}" for n, g in goals.items())
 
     def speaker(self, state: MultiDomainState) -> str:
         return USER if state.user_speaks else SYSTEM

@@ -9,6 +9,7 @@ from dialgym.language.acts import Act, SlotValue
 from dialgym.simulators import EachReplies
 from dialgym.tasks.acts import ActSpeaker, RandomActs
 from dialgym.tasks.base import SYSTEM, USER
+from dialgym.tasks.generators import by_halves
 from dialgym.tasks.slot_filling.domain.ontology import DONTCARE
 from dialgym.tasks.slot_filling.settings import SystemSettings
 from dialgym.tasks.slot_filling.summary import Summariser
@@ -156,6 +157,13 @@ class RandomSlotSystem(EachReplies):
         if task.language.summaries:
             return task.summary_acts.phrases[chosen]
         return task.language.say(acts.act(state, chosen, rng), SYSTEM, rng)
+
+    def act(self, task: SlotFilling, state: SlotFillingState, rng: Generator) -> int:
+        """The index of any summary act that the masks allow."""
+        return int(RandomActs().act(task, state, rng))
+
+
+halves = by_halves(HandcraftedSystem, RandomSlotSystem)
 
 
 def random_user() -> ActSpeaker:

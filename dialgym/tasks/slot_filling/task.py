@@ -15,9 +15,10 @@ from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome, Task
 from dialgym.tasks.corpora import BUILT_IN
 from dialgym.tasks.findings import Findings
 from dialgym.tasks.slot_filling.domain.domain import domain_files, load_domain
-from dialgym.tasks.slot_filling.domain.goals import GoalGenerator, goal_acts
+from dialgym.tasks.slot_filling.domain.goals import GoalGenerator
 from dialgym.tasks.slot_filling.error_channel import FIDELITIES, channel_of
 from dialgym.tasks.slot_filling.findings import findings_of, note_misheard
+from dialgym.tasks.slot_filling.guidance import conditions_of, goal_sentence, note_of
 from dialgym.tasks.slot_filling.languages import HYPOTHESES, LANGUAGES, USER_ACTS, read_notation
 from dialgym.tasks.slot_filling.own_settings import (
     Given,
@@ -136,6 +137,7 @@ class SlotFilling(Task):
             "random": f"{POLICIES}:RandomSlotSystem",
         },
     }
+    generators = {"halves": f"{POLICIES}:halves"}  # noqa: RUF012
     acts: Mapping[str, Any]
     act_classes = {  # noqa: RUF012
         SYSTEM: f"{ROOM}.party_acts:SlotSystemActs",
@@ -147,11 +149,10 @@ class SlotFilling(Task):
         USER: ("belief", "summary", "chosen", "heard_by_system", "misheard"),
     }
     how_to_play = {  # noqa: RUF012
-        "system": "The user looks for a place in the database. Ask for what you have not "
-        "understood, offer a place, answer what is asked, and say goodbye at the end. Say so in "
-        "words, or name an act: request area, confirm food, inform, inform alternatives, bye.",
-        "user": "Your goal is what you alone have read. Ask for it until you have all that it "
-        "requests, then say goodbye; what you say may be misheard.",
+        "system": "The user looks for something in a database. Ask for what you have not "
+        "understood, offer what fits, answer what is asked, and say goodbye at the end.",
+        "user": "You want something that the system is not told. Ask for it until you have heard "
+        "of one that fits and all that you want to know of it, then say goodbye.",
     }
     for_people = {"language": "english"}  # noqa: RUF012
 
@@ -225,10 +226,8 @@ class SlotFilling(Task):
         goal = fixed_goal(self.domain.ontology, options, self.goals.draw(rng))
         user = fixed_patience(self.simulated.begin(goal, rng), options)
         belief, summary = self._unknown
-        state = SlotFillingState(
-            user, ("", user), belief.copy(), summary, GREETING,
-            goal=(Utterance(USER, self.language.note(*goal_acts(goal)), private=True),),
-        )  # fmt: skip
+        start = user, ("", user), belief.copy(), summary, GREETING
+        state = SlotFillingState(goal, *start)
         self._plan_answer(state, rng)
         self._record(state, SYSTEM, self.language.say(GREETING, SYSTEM, rng))
         return state
@@ -260,7 +259,18 @@ class SlotFilling(Task):
     def transcript(self, state: SlotFillingState, party: str) -> Sequence[Utterance]:
         if party == SYSTEM:
             return state.heard_by_system
-        return [*state.goal, *state.heard_by_user]
+        return [note_of(self, state.goal), *state.heard_by_user]
+
+    def conditions(self, party: str) -> Sequence[str]:
+        return conditions_of(self, party)
+
+    def scenario(self, state: SlotFillingState, party: str) -> str:
+        return goal_sentence(self, state.goal) if party == USER else ""
+
+    @cached_property
+    def english(self) -> Any:
+        """The English in which the user is told its goal, whatever it speaks."""
+        return LANGUAGES["english"](self.domain, 1)
 
     def situation(self, state: SlotFillingState, party: str) -> Any:
         """For the system what it believes, and what it has heard of the user last."""

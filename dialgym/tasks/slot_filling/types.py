@@ -8,6 +8,7 @@ import numpy as np
 
 from dialgym.language import Utterance
 from dialgym.language.acts import Act
+from dialgym.tasks.slot_filling.domain.goals import SlotFillingGoal
 from dialgym.tasks.slot_filling.user import SlotFillingUserState
 
 
@@ -83,6 +84,7 @@ class Summary(NamedTuple):
 class SlotFillingState:
     """A dialogue."""
 
+    goal: SlotFillingGoal  # as it was drawn; never changed
     user_state: SlotFillingUserState
     planned: tuple[str, SlotFillingUserState]  # the simulated user's next text, its state then
     belief: SlotFillingBelief
@@ -94,7 +96,6 @@ class SlotFillingState:
     user_speaks: bool = True
     told: frozenset[str] = frozenset()  # slots of which the user has told a value
     chosen: tuple[str, str] | None = None  # summary act about to be said, and its text
-    goal: tuple[Utterance, ...] = ()  # the user's own note of what it wants
     heard_by_system: list[Utterance] = field(default_factory=list)
     heard_by_user: list[Utterance] = field(default_factory=list)
     misheard: list[str] = field(default_factory=list)  # acts of the user taken for others
@@ -102,6 +103,7 @@ class SlotFillingState:
     def copy(self) -> "SlotFillingState":
         """An independent copy."""
         return SlotFillingState(
+            self.goal,
             self.user_state.copy(),
             self.planned,
             self.belief.copy(),
@@ -113,7 +115,6 @@ class SlotFillingState:
             self.user_speaks,
             self.told,
             self.chosen,
-            self.goal,
             self.heard_by_system.copy(),
             self.heard_by_user.copy(),
             self.misheard.copy(),

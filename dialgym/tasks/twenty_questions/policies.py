@@ -9,7 +9,7 @@ import numpy as np
 
 from dialgym.errors import finite_number, share
 from dialgym.io.cache import PerTask
-from dialgym.tasks.generators import by_skill
+from dialgym.tasks.generators import by_halves, by_skill
 from dialgym.tasks.twenty_questions.batch import beliefs_of
 from dialgym.tasks.twenty_questions.search import Search
 from dialgym.tasks.twenty_questions.task import TwentyQuestions
@@ -198,3 +198,4 @@ class GuessingQuestioner(_Chooser):
 graded, branching = by_skill(
     GreedyQuestioner, HumanLikeQuestioner, RandomQuestioner, QuestionMixture
 )
+halves = by_halves(GreedyQuestioner, RandomQuestioner)

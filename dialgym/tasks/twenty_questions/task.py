@@ -13,6 +13,7 @@ from dialgym.language import AnyText, Constraint, Utterance, WordTrie
 from dialgym.language.text import CHARSET
 from dialgym.rewards import Cost
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome, Task
+from dialgym.tasks.briefs import choice_sentence, length_sentence, turns_sentence
 from dialgym.tasks.posterior import entropy
 from dialgym.tasks.twenty_questions.belief import Beliefs, normalised
 from dialgym.tasks.twenty_questions.table import ARTICLES, BUILT_IN, load_table, normal
@@ -89,8 +90,10 @@ class TwentyQuestions(Task):
     how_to_play = {  # noqa: RUF012
         "system": "Find out what the other one thinks of, by questions that have yes or no for an "
         "answer: is it alive? A guess is a question too: is it a cat?",
-        "user": "You think of what you alone have read. Answer yes, no, or I can't tell.",
+        "user": "You think of something that the other one is to find out. Answer yes, no, or "
+        "I can't tell.",
     }
+    verb = "ask"
     options = ("item",)
     tokenizer = "word"
     speakers = {  # noqa: RUF012
@@ -110,6 +113,7 @@ class TwentyQuestions(Task):
     generators = {  # noqa: RUF012
         "graded": f"{POLICIES}:graded",
         "branching": f"{POLICIES}:branching",
+        "halves": f"{POLICIES}:halves",
     }
     act_classes = {  # noqa: RUF012
         SYSTEM: f"{ROOM}.party_acts:QuestionerActs",
@@ -205,6 +209,23 @@ class TwentyQuestions(Task):
 
     def transcript(self, state: TwentyQuestionsState, party: str) -> Sequence[Utterance]:
         return state.lines if party == SYSTEM else state.opening + state.lines
+
+    def conditions(self, party: str) -> Sequence[str]:
+        """Those on turns; for the questioner what it may be, and how true answers are."""
+        if party == USER:
+            judged = "Guesses are judged by the rules, whatever you say."
+            return [turns_sentence(self, party), judged]
+        things = [names[0] for names in self.table.names]
+        wrong = f"{self.noise:.0%} of the answers are the opposite of what is true."
+        return [
+            f"You have at most {self.turns} questions, guesses included.",
+            choice_sentence("What it thinks of", things, "things"),
+            *([wrong] if self.noise else []),
+            *length_sentence(self, party),
+        ]
+
+    def scenario(self, state: TwentyQuestionsState, party: str) -> str:
+        return f"You think of {self.table.names[state.item][0]}." if party == USER else ""
 
     def situation(self, state: TwentyQuestionsState, party: str) -> Any:
         """Questions and answers, in whatever order, noisy answers as often as they came; for

@@ -12,7 +12,7 @@ import numpy as np
 from dialgym.errors import finite_number, one_of, share
 from dialgym.io.cache import PerTask
 from dialgym.simulators import EachReplies
-from dialgym.tasks.generators import by_skill
+from dialgym.tasks.generators import by_halves, by_skill
 from dialgym.tasks.visual_dialogue.answers import AnswerBook
 from dialgym.tasks.visual_dialogue.pool import SceneBook
 from dialgym.tasks.visual_dialogue.questions import Question, all_questions, text
@@ -284,3 +284,4 @@ def people() -> RetrievalQuestioner:
 graded, branching = by_skill(
     GreedySceneQuestioner, HumanLikeSceneQuestioner, RandomSceneQuestioner, SceneMixture
 )
+halves = by_halves(GreedySceneQuestioner, RandomSceneQuestioner)

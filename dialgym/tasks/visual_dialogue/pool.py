@@ -8,6 +8,7 @@ import numpy as np
 
 from dialgym.errors import finite_number, one_of, unknown, whole_number, with_settings
 from dialgym.io.objects import load
+from dialgym.tasks.briefs import listed
 from dialgym.tasks.visual_dialogue import scenes as generated
 from dialgym.tasks.visual_dialogue.answers import AnswerBook
 from dialgym.tasks.visual_dialogue.captions import captions, described
@@ -33,6 +34,7 @@ class Pool:
         longest: most characters of a caption, an answer or a line of a description.
         most_words: most words of the same, where token views read words.
         most_lines: most lines of a description.
+        about: a sentence on what can be in the images, for who asks and who answers.
     """
 
     features: np.ndarray
@@ -44,6 +46,7 @@ class Pool:
     longest: int = 200
     most_words: int | None = None
     most_lines: int = 0
+    about: str = ""
 
     def __len__(self) -> int:
         return len(self.captions)
@@ -51,6 +54,10 @@ class Pool:
     def description(self, image: int) -> Sequence[str]:
         """Private brief of the answerer about an image, an utterance each."""
         return ()
+
+    def told(self, image: int) -> str:
+        """The same in one text."""
+        return "\n".join(self.description(image))
 
     def picture(self, image: int) -> np.ndarray | None:
         """(H, W, 3) uint8, or None where there is no picture."""
@@ -72,6 +79,7 @@ class SceneBook(Pool):
 
     answerer, tokenizer = "rules", "word"
     longest, most_words, most_lines = 48, 10, 1 + generated.MOST
+    about = generated.ABOUT
 
     def __init__(
         self,
@@ -123,6 +131,10 @@ class SceneBook(Pool):
     def description(self, image: int) -> Sequence[str]:
         """Time and ground, and then each thing, from the back left to the front right."""
         return (self.setting(image), *map(described, self.scenes.things(image)))
+
+    def told(self, image: int) -> str:
+        things = listed([described(thing) for thing in self.scenes.things(image)])
+        return f"The picture: {self.setting(image)}, with {things}."
 
     def setting(self, image: int) -> str:
         """Time of day and ground: ``night on sand``."""

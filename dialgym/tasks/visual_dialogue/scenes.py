@@ -5,6 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dialgym.tasks.briefs import listed
+
 CATEGORIES = ("ball", "block", "cone", "star", "ring", "cup", "boat", "house")
 COLOURS = ("red", "orange", "yellow", "green", "blue", "purple")
 SIZES = ("small", "large")
@@ -29,6 +31,13 @@ ATTRIBUTES = {
     "material": MATERIALS,
 }
 """The values of what each object has."""
+ABOUT = (
+    f"In a picture there are 2 to {MOST} toys, at the back or the front, on the left, in the "
+    f"middle or on the right. Each is a {listed(CATEGORIES, 'or')}, {listed(SIZES, 'or')}, "
+    f"{listed(COLOURS, 'or')}, and of {listed(MATERIALS, 'or')}. They stand on "
+    f"{listed(GROUNDS, 'or')}, by {listed(TIMES, 'or')}."
+)
+"""A sentence on what can be in a scene."""
 
 
 class Thing(NamedTuple):

@@ -6,6 +6,7 @@ from typing import Any, TypedDict
 
 from dialgym.errors import finite_number, one_of
 from dialgym.rewards import Components
+from dialgym.tasks.visual_dialogue.types import STOP
 
 MODES = ("env_stops", "agent_stops", "10_stop")
 CONSERVATIVE = (
@@ -132,6 +133,24 @@ class Scoring:
         if cutoff is None:
             cutoff = Cutoff(fraction=0.5 if half_way else 1.0)
         return cls(mode, reward, penalty, Cutoff.of(cutoff), cost, yes_no, rounds)
+
+    def sentences(self) -> Sequence[str]:
+        """Sentences on what is gained, and on the end, for who asks."""
+        ends = {
+            "env_stops": "The dialogue is over when what you have heard tells it from the others.",
+            "agent_stops": f"Say {STOP} when you know it; that ends the dialogue.",
+            "10_stop": "You have all your turns.",
+        }
+        progress = "An answer gains by how much nearer it has brought you."
+        cost = f"Each answer before the end costs {self.cost:g}."
+        yes_no = f"An answer that is no more than yes or no costs {self.yes_no:g}."
+        punished = self.penalty != "none" and (self.mode == "env_stops" or self.reward != "ilql")
+        return [
+            ends[self.mode],
+            *([progress] if self.mode != "env_stops" else []),
+            *([cost] if self.cost else []),
+            *([yes_no] if punished else []),
+        ]
 
     def counts(self, answer: str) -> bool:
         """Return True if an answer is punished as one of yes or no."""

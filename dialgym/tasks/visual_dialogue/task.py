@@ -15,6 +15,7 @@ from dialgym.language.text import CHARSET
 from dialgym.simulators import Speaker
 from dialgym.tasks.base import Facts, Features, Outcome, Task
 from dialgym.tasks.batch import DialogueBatch
+from dialgym.tasks.briefs import length_sentence, turns_sentence
 from dialgym.tasks.hidden import reveal
 from dialgym.tasks.visual_dialogue.answerer import make_answerer
 from dialgym.tasks.visual_dialogue.exact import ExactGuesser
@@ -97,6 +98,7 @@ class VisualDialogue(Task):
         "what colour is the ball",
         "user": "Answer questions about the picture that you alone are told about.",
     }
+    verb = "ask"
     options = ("image",)
     speakers = {  # noqa: RUF012
         ANSWERER: {"answerer": f"{POLICIES}:SceneAnswerer"},
@@ -115,6 +117,7 @@ class VisualDialogue(Task):
     generators = {  # noqa: RUF012
         "graded": f"{POLICIES}:graded",
         "branching": f"{POLICIES}:branching",
+        "halves": f"{POLICIES}:halves",
         "corpus": f"{ROOM}.retrieval:VisDialCorpus",
     }
     hidden_fields = {QUESTIONER: ("image", "private", "percentiles")}  # noqa: RUF012
@@ -221,6 +224,16 @@ class VisualDialogue(Task):
 
     def transcript(self, state: VisualState, party: str) -> Sequence[Utterance]:
         return state.lines if party == QUESTIONER else [*state.private, *state.lines]
+
+    def conditions(self, party: str) -> Sequence[str]:
+        """Those on turns, the pool of pictures, the end and what answers cost."""
+        own = [turns_sentence(self, party), *length_sentence(self, party), self.pool.about]
+        if party == ANSWERER:
+            return own
+        return [*own, f"There are {len(self.pool):,} pictures.", *self.scoring.sentences()]
+
+    def scenario(self, state: VisualState, party: str) -> str:
+        return self.pool.told(state.image) if party == ANSWERER else ""
 
     def speak(self, state: VisualState, text: str, rng: np.random.Generator) -> Outcome:
         if state.asked is None:

@@ -13,10 +13,17 @@ import numpy as np
 
 from dialgym.io.cache import PerTask
 from dialgym.tasks.base import SYSTEM, USER
-from dialgym.tasks.generators import Branch, Log, ScriptedDialogue, Tree
+from dialgym.tasks.generators import Branch, Log, ScriptedDialogue, Tree, by_halves
 from dialgym.tasks.wordle.game_pickle import read_game_pickle
 from dialgym.tasks.wordle.patterns import PATTERNS
-from dialgym.tasks.wordle.policies import Expert, Repeat, WordMixture, Wrong
+from dialgym.tasks.wordle.policies import (
+    Expert,
+    OptimalWordle,
+    RandomWord,
+    Repeat,
+    WordMixture,
+    Wrong,
+)
 from dialgym.tasks.wordle.posts import TURNS, Post, read_posts
 from dialgym.tasks.wordle.task import Wordle
 from dialgym.tasks.wordle.words import Words
@@ -62,6 +69,9 @@ def adversarial(
             Branch("suboptimal", WordMixture(smart), suboptimal, after=0),
         ),
     )
+
+
+halves = by_halves(OptimalWordle, RandomWord)
 
 
 class HumanGames:

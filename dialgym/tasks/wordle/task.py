@@ -14,6 +14,7 @@ from dialgym.simulators import Speaker
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome, Task
 from dialgym.tasks.batch import DialogueBatch
 from dialgym.tasks.wordle import patterns
+from dialgym.tasks.wordle.conditions import conditions_of
 from dialgym.tasks.wordle.patterns import LENGTH, REPLIES, SOLVED
 from dialgym.tasks.wordle.types import INVALID, WordleState
 from dialgym.tasks.wordle.words import Words, builtin, is_word, load_words
@@ -69,6 +70,7 @@ class Wordle(Task):
         "guesses, the better.",
         "user": "Choose the secret word, in private; the rules then answer guesses in your name.",
     }
+    verb = "guess"
     options = ("word",)
     speakers = {  # noqa: RUF012
         USER: {"host": f"{POLICIES}:Host"},
@@ -88,6 +90,7 @@ class Wordle(Task):
     generators = {  # noqa: RUF012
         "branching": f"{GENERATORS}:branching",
         "adversarial": f"{GENERATORS}:adversarial",
+        "halves": f"{GENERATORS}:halves",
         "human": f"{GENERATORS}:HumanGames",
         "pickle": f"{GENERATORS}:PickledGames",
     }
@@ -170,6 +173,13 @@ class Wordle(Task):
 
     def transcript(self, state: WordleState, party: str) -> Sequence[Utterance]:
         return state.lines if party == SYSTEM else state.opening + state.lines
+
+    def conditions(self, party: str) -> Sequence[str]:
+        return conditions_of(self, party)
+
+    def notes(self, state: WordleState, party: str) -> int:
+        """None: the host has said its private word itself."""
+        return 0
 
     def situation(self, state: WordleState, party: str) -> Any:
         """The guesses with their colours, in whatever order; for the host its choice too."""

@@ -413,7 +413,7 @@ def test_settings_of_losses_are_kept(games, tmp_path):
 def test_its_hyperparameters_are_those_that_its_page_says_mattered():
     weight = read_hyperparameters("ilql", ID)["cql_weight"]
     page = (Path(__file__).parents[3] / "docs" / "offline.md").read_text("utf-8")
-    assert f"the file above\nhas {weight}." in page
+    assert f"the file above\nhas `{weight}`." in page
     assert ILQL("GPTPolicy", dialgym.sb3_vec_env(ID, 1)).cql_weight < weight  # the paper's
 
 

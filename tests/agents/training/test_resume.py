@@ -70,7 +70,7 @@ REPLAY = {
 }
 CONSTANT = {
     "ppo": ("Wordle-20-v0", {**SMALL, "learning_rate": 0.001, "policy_kwargs": GPT}),
-    "dqn": ("SlotFilling-act-v0", {**REPLAY, "learning_starts": 60}),
+    "dqn": ("SlotFilling-act-v0", {**REPLAY, "learning_starts": 60, "learning_rate": 0.001}),
     "a2c": ("SlotFilling-act-v0", REPLAY),
     "ilql": ("Wordle-20-v0", {"batch_size": 8, "learning_rate": 0.001, "policy_kwargs": GPT}),
 }

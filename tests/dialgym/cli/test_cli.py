@@ -249,7 +249,7 @@ def test_references_are_printed_and_written(tmp_path, monkeypatch):
     path = tmp_path / "envs.yaml"
     path.write_text("environments:\n  Wordle-20:\n    task: x\n")
     text = succeed("benchmark", "references", "--ids", SMALL, "--write", str(path))
-    assert "expert_policy: optimal, episodes: 20, seed: 0}" in text
+    assert "expert_policy: optimal, episodes: 20, secrets: all, seed: 0}" in text
     assert text.strip().splitlines()[-1] == path.read_text().splitlines()[-1]
 
 

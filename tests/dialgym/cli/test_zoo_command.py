@@ -112,6 +112,13 @@ def test_view_shows_its_folder():
     assert "unknown agent 'no'" in fail("view", "zoo:no", "--port", "0")
 
 
+def test_report_leaves_the_folder_of_the_zoo_as_it_is(made):
+    before = sorted((made / "zoo").rglob("*"))
+    succeed("report", ACTS, "-n", "4", "--games", "1")
+    assert "slotfilling-act-me" in Path("report.html").read_text("utf-8")
+    assert sorted((made / "zoo").rglob("*")) == before
+
+
 def test_a_row_without_its_model_is_played_again_from_the_zoo(made, tmp_path):
     [file] = (made / "rows").rglob("*-seed0.json")
     copy = tmp_path / file.relative_to(made / "rows")

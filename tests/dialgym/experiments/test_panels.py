@@ -15,8 +15,16 @@ def changed(**entries):
 
 
 def test_the_registry_has_the_panels_and_each_of_their_ids_and_policies():
-    names = {"wordle", "slot-filling-acts", "slot-filling-words", "multi-domain", "questions"}
-    assert names | {"comments", "language", "slot-filling-acts-correct"} == set(panels())
+    names = {
+        "wordle",
+        "wordle-distilled",
+        "slot-filling-acts",
+        "slot-filling-words",
+        "multi-domain",
+        "questions",
+    }
+    more = {"comments", "language", "slot-filling-acts-correct", "slot-filling-words-cloned"}
+    assert names | more == set(panels())
     for panel in panels().values():
         assert panel.description.endswith(".")
         assert panel.seeds >= 3

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks.tables import pydial as PYDIAL
+from benchmarks.tables.records import read_record
 from dialgym.tasks.slot_filling.domain.domain import load_domain
 
 FAST = {("CamRestaurants", 3), ("SFRestaurants", 5), ("Laptops11", 6)}
@@ -32,11 +33,10 @@ def test_the_built_in_domains_are_not_taken_for_the_originals(monkeypatch):
         PYDIAL.measured("CamRestaurants", 1, Namespace(episodes=1, orders=1), "pydial")
 
 
-def test_the_script_prints_and_writes_a_table_and_exits_by_it(data, monkeypatch, tmp_path, capsys):
+def test_the_script_prints_and_records_a_table_and_exits_by_it(data, monkeypatch, tmp_path, capsys):
     monkeypatch.setenv("DIALGYM_PYDIAL", str(data / "pydial"))
     options = ["--episodes", 50, "--orders", 2, "--domains", "CamRestaurants", "--envs", 1]
-    written = tmp_path / "table.md"
-    monkeypatch.setattr(sys, "argv", ["pydial", *map(str, options), "--write", str(written)])
+    monkeypatch.setattr(sys, "argv", ["pydial", *map(str, options), "--records", str(tmp_path)])
     with pytest.raises(SystemExit) as ended:
         PYDIAL.main()
     printed = capsys.readouterr().out
@@ -44,7 +44,7 @@ def test_the_script_prints_and_writes_a_table_and_exits_by_it(data, monkeypatch,
     assert head == f"| {' | '.join(PYDIAL.HEAD)} |"
     assert line.startswith("| 1 | CamRestaurants | ")
     assert (not ended.value.code) == (line.split(" | ")[6] == "both")
-    assert written.read_text() == printed
+    assert PYDIAL.table(read_record("slot_filling", tmp_path)["figures"]) == printed
 
 
 @pytest.mark.parametrize(
@@ -61,19 +61,19 @@ def test_a_mean_is_compared_with_the_interval_of_the_original(
     }
     monkeypatch.setattr(PYDIAL, "measured", lambda *asked: found[asked[-1]])
     asked = Namespace(domains=["CamRestaurants"], envs=[3], episodes=9, orders=2)
-    (_, _), (_, _), (line, right) = PYDIAL.table(asked)
+    (_, _), (_, _), (line, right) = PYDIAL.lines(PYDIAL.measure(asked))
     cells = line.strip("| ").split(" | ")
     assert (cells[:2], cells[6], right) == (["3", "CamRestaurants"], verdict, verdict == "both")
     assert cells[2:6] == [
         f"{success:.2f} ± 12.71", "96.50 ± 2.60", f"{gained:.2f} ± 6.35", "10.66 ± 0.82"
     ]  # fmt: skip
-    assert cells[7:] == ["98.00 ± 12.71", "11.50 ± 6.35", "1.41"]
+    assert cells[7:] == ["98.00 ± 12.71", "11.50 ± 6.35", "0.00"]
 
 
 def played(success, returns):
-    """Means of orders, in each of which all dialogues went alike."""
-    both = (np.repeat(np.array(means, float)[:, None], 9, 1) for means in (success, returns))
-    return PYDIAL.Measured(*both)
+    """Means of orders: shares of 100 dialogues that succeed, which all have the mean return."""
+    solved = [[100.0] * round(share) + [0.0] * (100 - round(share)) for share in success]
+    return PYDIAL.Measured(np.array(solved), np.repeat(np.array(returns)[:, None], 100, 1))
 
 
 def test_a_figure_of_one_order_is_a_mean_and_half_its_interval():

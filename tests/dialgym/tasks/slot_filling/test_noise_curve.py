@@ -8,18 +8,19 @@ import pytest
 
 import dialgym
 from benchmarks.tables import noise as NOISE
+from benchmarks.tables.records import read_record
 from dialgym.experiments.statistics import wilson
 
 ROOT = Path(__file__).parents[4]
 PNG = b"\x89PNG\r\n"
 
 
-def test_a_point_is_the_share_of_dialogues_that_succeed():
+def test_a_point_is_the_number_of_dialogues_that_succeed():
     kwargs = {"domain": "Restaurants", "noise": "set3", "error_rate": 0.4}
     result = dialgym.evaluate("handcrafted", "SlotFilling-act-v0", 40, (0,), kwargs)
     point = NOISE.success("Restaurants", "handcrafted", "set3", 0.4, 40)
-    assert point == wilson(float(result.overall.solved.mean()), 40)
-    assert 0 < point.value < 1
+    assert point == result.overall.solved.sum()
+    assert 0 < point < 40
 
 
 def test_a_legend_says_which_domain_it_is(data, monkeypatch):
@@ -28,14 +29,11 @@ def test_a_legend_says_which_domain_it_is(data, monkeypatch):
     assert NOISE.label("CamRestaurants") == "CamRestaurants"
 
 
-CURVES = {
-    "one": [wilson(share, 100) for share in (1.0, 0.9)],
-    "two": [wilson(share, 100) for share in (0.8, 0.5)],
-}
+FIGURES = {"dialogues": 100, "percents": [0, 10], "successes": {"one": [100, 90], "two": [80, 50]}}
 
 
 def test_the_table_has_a_row_for_each_curve():
-    lines = NOISE.table(CURVES, (0, 10)).splitlines()
+    lines = NOISE.table(FIGURES).splitlines()
     assert lines[0] == "| domain | 0 % | 10 % |"
     assert lines[2:] == [
         "| one | 100.0 [96.3, 100.0] | 90.0 [82.6, 94.5] |",
@@ -45,9 +43,9 @@ def test_the_table_has_a_row_for_each_curve():
 
 def test_the_picture_shows_every_point_and_interval():
     pytest.importorskip("matplotlib")
-    (axes,) = NOISE.draw(CURVES, (0, 10)).axes
+    (axes,) = NOISE.draw(FIGURES).axes
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["one", "two"]
-    for drawn, shares in zip(axes.containers, CURVES.values()):
+    for drawn, shares in zip(axes.containers, NOISE.curves(FIGURES).values()):
         line, _, (bars,) = drawn.lines
         assert list(line.get_ydata()) == [100 * share.value for share in shares]
         ends = [(low[1], high[1]) for low, high in bars.get_segments()]
@@ -58,14 +56,14 @@ def test_the_picture_shows_every_point_and_interval():
     assert first.get_color() != second.get_color()
 
 
-def test_the_script_prints_writes_and_draws(tmp_path, monkeypatch, capsys):
+def test_the_script_prints_records_and_draws(tmp_path, monkeypatch, capsys):
     pytest.importorskip("matplotlib")
-    out, table = tmp_path / "pictures" / "noise.png", tmp_path / "noise.md"
-    options = ["--out", out, "--table", table, "--episodes", 5, "--most", 10]
+    out = tmp_path / "pictures" / "noise.png"
+    options = ["--out", out, "--records", tmp_path, "--episodes", 5, "--most", 10]
     more = ["--domains", "CamRestaurants", "Transport"]
     monkeypatch.setattr(sys, "argv", ["noise_curve.py", *map(str, options), *more])
     NOISE.main()
-    text = table.read_text()
+    text = NOISE.table(read_record("noise", tmp_path)["figures"])
     assert text in capsys.readouterr().out
     assert [line.split(" | ")[0] for line in text.splitlines()[2:]] == [
         "| Restaurants (built-in)",
