@@ -4,18 +4,20 @@ A policy that learned by drawing can ask the same again, greedily, until the oth
 what would have led it out, chance, is gone. Only whole utterances count as repeats, since different
 ones may begin alike. So where the likeliest token leads along an earlier utterance, the policy is
 asked what it would say next: it either leaves that utterance on its own, or the best place to leave
-it is looked for, here or further on. Each token is decided from the window alone.
+it is looked for, here or further on. Each token is decided from the window alone; what a search has
+decided for tokens to come is remembered until they come.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from agents.models.cache import precision, weight_versions
 from agents.models.observations import Observed
 from dialgym.errors import finite_number
 from dialgym.language.tokenizers import END, TAGS
@@ -24,13 +26,53 @@ LEAST = 0.05
 """Default probability that an alternative must have."""
 MOST = 8
 """Most alternatives to one repeat that are tried."""
+MOST_DECIDED = 10_000
+"""Most tokens to come that are remembered; all are forgotten where there would be more."""
+CLOSE = 1e-4
+"""Farthest that a probability may be from the one by which a token was decided."""
 
 Ahead = Callable[[Observed], Tensor]
 """From observations of b rows to the probabilities (b, V) of their next tokens."""
 
 
+class Decided:
+    """Tokens to come that searches have decided, by all that will then be observed."""
+
+    def __init__(self) -> None:
+        self.version: Any = None
+        self.tokens: dict[Hashable, tuple[Tensor, int]] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:  # copies and pickles begin empty
+        return Decided, ()
+
+    def keep_up(self, policy: Any) -> None:
+        """Forget everything if what else decides has changed: weights, precision or settings."""
+        speech = policy.config["avoid_repeats"], policy.sampling, getattr(policy, "decoding", None)
+        version = precision(policy.device), weight_versions(policy), speech
+        if version != self.version:
+            self.version, self.tokens = version, {}
+
+    def get(self, before: Hashable, probabilities: Tensor) -> int | None:
+        """The token after `before`, if it was decided by about the same probabilities (V,)."""
+        if before not in self.tokens:
+            return None
+        then, token = self.tokens[before]
+        return token if bool(((then - probabilities).abs() < CLOSE).all()) else None
+
+    def add(self, before: Hashable, probabilities: Tensor, token: int) -> None:
+        """Remember the token after `before`, decided by the probabilities (V,)."""
+        if len(self.tokens) >= MOST_DECIDED:
+            self.tokens = {}
+        self.tokens[before] = probabilities.clone(), token
+
+
 def unrepeated(
-    probabilities: Tensor, seen: Observed, tag: int, least: float | None, ahead: Ahead
+    probabilities: Tensor,
+    seen: Observed,
+    tag: int,
+    least: float | None,
+    ahead: Ahead,
+    decided: Decided,
 ) -> Tensor:
     """The next tokens (B,) int64 of greedy decoding without whole repeats.
 
@@ -46,6 +88,7 @@ def unrepeated(
         least: probability that an alternative must have; None for the likeliest tokens always.
         ahead: gives the probabilities after longer observations. It is asked only where the
             likeliest token leads along an earlier utterance and an alternative is likely enough.
+        decided: by earlier calls with the same `tag`, `least` and `ahead`; it is added to.
     """
     chosen = probabilities.argmax(1)
     if least is None:
@@ -54,11 +97,28 @@ def unrepeated(
     if len(rows):
         second = probabilities[torch.from_numpy(rows).to(chosen.device)].topk(2).values[:, 1]
         rows = rows[(second >= least).cpu().numpy()]
-    if len(rows):
-        search = _Search(seen, rows, tag, ahead)
-        for row, token in search.departures(probabilities, chosen, least).items():
+    open_rows = []
+    for row in rows.tolist():
+        token = decided.get(_before(seen, row), probabilities[row])
+        if token is None:
+            open_rows.append(row)
+        else:
             chosen[row] = token
+    if open_rows:
+        plans = _Search(seen, open_rows, tag, ahead).plans(probabilities, chosen, least)
+        for row, plan in plans.items():
+            chosen[row] = plan.path[0]
+            for place, following in enumerate(plan.along, 1):
+                before = _before(seen, row, plan.path[:place])
+                decided.add(before, following, plan.path[place])
     return chosen
+
+
+def _before(seen: Observed, row: int, path: Sequence[int] = ()) -> Hashable:
+    """All that is observed of a row before the token after `path`."""
+    window = seen.tokens[row, : seen.lengths[row]].tolist()
+    features = None if seen.features is None else seen.features[row].numpy().tobytes()
+    return seen.tokens.shape[1], np.array([*window, *path]).tobytes(), features
 
 
 def leading_along(
@@ -124,11 +184,11 @@ def _first_utterance(tokens: list[int]) -> list[int]:
     return tokens
 
 
-class _Alternative(NamedTuple):
-    """Another token than that of a repeat."""
+class _Plan(NamedTuple):
+    """Tokens that follow a window."""
 
-    probability: float
-    path: list[int]  # what follows the window, the token last
+    path: list[int]  # K tokens
+    along: list[Tensor]  # K - 1 probabilities (V,), of all but the first
 
 
 class _Search:
@@ -136,42 +196,44 @@ class _Search:
 
     Args:
         seen: the observations of all B rows.
-        rows: (b,) of them.
+        rows: some of them.
         tag: the token that begins each utterance of the speaker.
         ahead: see `unrepeated`.
     """
 
-    def __init__(self, seen: Observed, rows: np.ndarray, tag: int, ahead: Ahead) -> None:
+    def __init__(self, seen: Observed, rows: Sequence[int], tag: int, ahead: Ahead) -> None:
         self.seen, self.ahead = seen, ahead
-        windows = {row: seen.tokens[row, : seen.lengths[row]].numpy() for row in rows.tolist()}
+        windows = {row: seen.tokens[row, : seen.lengths[row]].numpy() for row in rows}
         self.earlier = {row: Earlier(window, tag) for row, window in windows.items()}
 
-    def departures(self, probabilities: Tensor, chosen: Tensor, least: float) -> dict[int, int]:
-        """Tokens by row, of those rows that leave a repeat now."""
-        paths = {row: [int(chosen[row])] for row in self.earlier}
-        along = self._follow(paths)
+    def plans(self, probabilities: Tensor, chosen: Tensor, least: float) -> dict[int, _Plan]:
+        """The tokens that follow now, by row, as far as they are decided."""
+        plans = self._follow({row: [int(chosen[row])] for row in self.earlier})
         left = {
-            row: self._alternatives(row, paths[row], [probabilities[row], *along[row]], least)
-            for row in self.earlier
-            if self.earlier[row].repeats(paths[row])
+            row: self._alternatives(row, plan, probabilities[row], least)
+            for row, plan in plans.items()
+            if self.earlier[row].repeats(plan.path)
         }
-        best = self._best(left)
-        return {row: path[0] for row, path in best.items() if len(path) == 1}
+        undecided = {row: _Plan(plans[row].path[:1], []) for row in left if len(left[row]) == MOST}
+        return {**plans, **undecided, **self._best(left)}
 
-    def _follow(self, paths: dict[int, list[int]]) -> dict[int, list[Tensor]]:
-        """Let each path go on greedily while it leads along an earlier utterance.
+    def _follow(self, starts: dict[int, list[int]]) -> dict[int, _Plan]:
+        """Let each row go on greedily while it leads along an earlier utterance.
+
+        Args:
+            starts: tokens by row.
 
         Returns:
-            The probabilities (V,) by which each token was added, by row.
+            The plans by row; their probabilities are those of the added tokens.
         """
-        found: dict[int, list[Tensor]] = {row: [] for row in paths}
-        while going_on := {row: path for row, path in paths.items() if self._goes_on(row, path)}:
-            probabilities = self.ahead(self._continued(going_on))
+        plans = {row: _Plan([*start], []) for row, start in starts.items()}
+        while going_on := [row for row, plan in plans.items() if self._goes_on(row, plan.path)]:
+            probabilities = self.ahead(self._continued({row: plans[row].path for row in going_on}))
             likeliest = probabilities.argmax(1).tolist()
-            for (row, path), following, token in zip(going_on.items(), probabilities, likeliest):
-                found[row].append(following)
-                path.append(token)
-        return found
+            for row, following, token in zip(going_on, probabilities, likeliest, strict=True):
+                plans[row].along.append(following)
+                plans[row].path.append(token)
+        return plans
 
     def _goes_on(self, row: int, path: list[int]) -> bool:
         fits = self.seen.lengths[row] + len(path) <= self.seen.tokens.shape[1]
@@ -187,34 +249,31 @@ class _Search:
             lengths[place] = end
         return part._replace(tokens=tokens, lengths=lengths, allowed=None)
 
-    def _alternatives(
-        self, row: int, path: list[int], along: list[Tensor], least: float
-    ) -> list[_Alternative]:
-        """Alternatives to the tokens of a path, likeliest first.
+    def _alternatives(self, row: int, plan: _Plan, now: Tensor, least: float) -> list[_Plan]:
+        """Alternatives to the tokens of a plan, likeliest first; each path ends with one.
 
         Args:
-            row: of the path.
-            path: K tokens.
-            along: K probabilities (V,), of the tokens at each place.
+            row: of the plan.
+            plan: K tokens.
+            now: probabilities (V,) of the first of them.
             least: see `unrepeated`.
         """
         found = []
-        for place, probabilities in enumerate(along):
+        for place, probabilities in enumerate([now, *plan.along]):
             for token in (probabilities >= least).nonzero()[:, 0].tolist():
-                other = [*path[:place], token]
-                if token != path[place] and not self.earlier[row].repeats(other):
-                    found.append(_Alternative(float(probabilities[token]), other))
-        return sorted(found, key=lambda other: -other.probability)[:MOST]
+                path = [*plan.path[:place], token]
+                if token != plan.path[place] and not self.earlier[row].repeats(path):
+                    found.append((float(probabilities[token]), _Plan(path, plan.along[:place])))
+        return [plan for _, plan in sorted(found, key=lambda other: -other[0])[:MOST]]
 
-    def _best(self, left: dict[int, list[_Alternative]]) -> dict[int, list[int]]:
-        """Of each row the path to the first alternative that does not lead into a repeat."""
-        best: dict[int, list[int]] = {}
+    def _best(self, left: dict[int, list[_Plan]]) -> dict[int, _Plan]:
+        """Of each row the first alternative, continued, that does not lead into a repeat."""
+        best: dict[int, _Plan] = {}
         while left := {row: others for row, others in left.items() if others}:
-            tried = {row: list(others[0].path) for row, others in left.items()}
-            self._follow(tried)
-            for row, others in left.items():
-                if not self.earlier[row].repeats(tried[row]):
-                    best[row] = others[0].path
+            tried = self._follow({row: others[0].path for row, others in left.items()})
+            for row, plan in tried.items():
+                if not self.earlier[row].repeats(plan.path):
+                    best[row] = _Plan(plan.path, [*left[row][0].along, *plan.along])
             left = {row: others[1:] for row, others in left.items() if row not in best}
         return best
 

@@ -22,7 +22,7 @@ from stable_baselines3.common.type_aliases import PyTorchObs, Schedule
 from torch import Tensor
 
 from agents.decoding.distributions import TokenDistribution
-from agents.decoding.repeats import LEAST, fitting_repeats, unrepeated
+from agents.decoding.repeats import LEAST, Decided, fitting_repeats, unrepeated
 from agents.decoding.sampling import Masks, Sampling, say_tokens
 from agents.models.build import Execution, build_networks, make_optimizer
 from agents.models.cache import to_device
@@ -58,9 +58,8 @@ class GPTActorCritic(BasePolicy):
     Args:
         observation_space: `Box(0, V - 1, (L,), int)`, token ids, padded with 0 on either side;
             `learner_tag` and `automaton` are used when the space has them. Or a `Dict` with that
-            under "tokens" or "observation" and beside it "action_mask" (V,), which tokens may be
-            said, and "features" (...,), an array that a linear map makes a bias on the embeddings
-            of all tokens, such as what an image shows.
+            under "tokens" or "observation" and beside it "action_mask" (V,), of allowed tokens, and
+            "features" (...,), such as of an image, made a bias on all embeddings by a linear map.
         action_space: `Discrete(V)`.
         lr_schedule: as everywhere in Stable-Baselines3.
         preset: "nano" (2 layers of 64; the default), "mini" (4 of 256) or "small" (12 of 768).
@@ -98,8 +97,7 @@ class GPTActorCritic(BasePolicy):
         ValueError: the spaces are not tokens in, token out.
     """
 
-    # Set before the parent's constructor, which calls `_build`.
-    config: dict[str, Any]
+    config: dict[str, Any]  # set before the parent's constructor, which calls `_build`
     action_dist: Distribution
 
     def __init__(
@@ -182,6 +180,7 @@ class GPTActorCritic(BasePolicy):
         self.value_caches = self.caches
         if self.value_backbone is not None:
             self.value_caches = RolloutCaches(self.value_backbone, self.value_features)
+        self.decided = Decided()
         self.optimizer = make_optimizer(self, lr_schedule)
 
     def _build_features(self) -> None:
@@ -228,6 +227,7 @@ class GPTActorCritic(BasePolicy):
     def set_training_mode(self, mode: bool) -> None:
         if mode:  # an update follows, after which nothing cached is valid
             self.caches.version = self.value_caches.version = None
+            self.decided = Decided()
         super().set_training_mode(mode)
 
     # Distributions
@@ -313,7 +313,8 @@ class GPTActorCritic(BasePolicy):
     def likeliest(self, probabilities: Tensor, seen: Observed) -> Tensor:
         """The next tokens (B,) by `probabilities` (B, V), without repeats; see `avoid_repeats`."""
         tag, least = getattr(self.token_space, "learner_tag", -1), self.config["avoid_repeats"]
-        return unrepeated(probabilities, seen, tag, least, self._ahead)
+        self.decided.keep_up(self)
+        return unrepeated(probabilities, seen, tag, least, self._ahead, self.decided)
 
     def _ahead(self, seen: Observed) -> Tensor:
         """Probabilities (b, V) of the next tokens after what may come to be observed."""

@@ -1,5 +1,8 @@
 """Greedy decoding that does not say whole utterances of the learner's own again."""
 
+import pickle
+from copy import deepcopy
+
 import numpy as np
 import pytest
 import torch
@@ -7,7 +10,7 @@ from gymnasium import spaces
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.decoding.repeats import Earlier, leading_along, unrepeated
+from agents.decoding.repeats import MOST_DECIDED, Decided, Earlier, leading_along, unrepeated
 from agents.models.observations import Observed
 from agents.policies.value import ValueGPTPolicy
 from dialgym.language.tokenizers import END, TAGS
@@ -41,21 +44,21 @@ class Table:
         windows = [row[:n].tolist() for row, n in zip(seen.tokens, seen.lengths, strict=True)]
         return torch.stack([self.row(window) for window in windows])
 
-    def next_token(self, window, least=0.1):
+    def next_token(self, window, least=0.1, decided=None):
         """Of the window, in a batch with one that has no earlier utterance."""
         rows = [[YOU], window]
         padded = torch.zeros(2, WINDOW, dtype=torch.int32)
         for place, row in enumerate(rows):
             padded[place, : len(row)] = torch.tensor(row)
         now = torch.stack([self.row(row) for row in rows])
-        chosen = unrepeated(now, Observed.of(padded), YOU, least, self)
+        chosen = unrepeated(now, Observed.of(padded), YOU, least, self, decided or Decided())
         assert chosen[0] == now[0].argmax()
         return int(chosen[1])
 
-    def utterance(self, window, least=0.1):
+    def utterance(self, window, decided=None):
         said = []
         while len(said) < 4 and END not in said:
-            said.append(self.next_token([*window, *said], least))
+            said.append(self.next_token([*window, *said], 0.1, decided))
         return said
 
 
@@ -103,6 +106,32 @@ def test_what_is_said(case):
 def test_an_alternative_needs_the_probability_that_is_asked():
     table = Table({(): {A: 0.95, C: 0.05}, (A,): {B: 1.0}})
     assert [table.next_token(SAID_AB, least) for least in (0.04, 0.06, None)] == [C, A, A]
+
+
+def test_what_a_search_decided_is_not_looked_for_again():
+    table, decided = Table({(): {A: 0.7, C: 0.3}, (A,): {B: 0.6, D: 0.4}}), Decided()
+    assert table.utterance(SAID_AB, decided) == [A, D, END]
+    assert table.asked == 2  # what follows A, and A B
+    assert table.utterance(SAID_AB) == [A, D, END]
+    assert table.asked == 2 + 3  # and A once more
+
+
+def test_what_was_decided_by_other_probabilities_is_forgotten():
+    table, decided = Table({(): {A: 0.7, C: 0.3}, (A,): {B: 0.6, D: 0.4}}), Decided()
+    assert table.next_token(SAID_AB, 0.1, decided) == A
+    for said, expected in (({B: 0.6, C: 0.4}, C), ({C: 0.6, B: 0.4}, C), ({B: 1.0}, B)):
+        table.table[A,] = said
+        assert table.next_token([*SAID_AB, A], 0.1, decided) == expected
+
+
+def test_what_is_remembered_has_a_bound():
+    decided = Decided()
+    for place in range(MOST_DECIDED + 3):
+        decided.add(place, torch.tensor([0.4, 0.6]), 0)
+    assert len(decided.tokens) == 3
+    assert decided.get(MOST_DECIDED, torch.tensor([0.4, 0.6])) == 0
+    assert decided.get(MOST_DECIDED, torch.tensor([0.5, 0.5])) is None
+    assert len(pickle.loads(pickle.dumps(decided)).tokens) == 0
 
 
 def test_nothing_is_looked_ahead_where_nothing_can_be_left():
@@ -166,6 +195,7 @@ def test_tokens_follow_the_plan_of_the_whole_utterance(rows, starts):
     for said in earlier:
         window = [*window, *said, USER, END, YOU]
     assert table.utterance(window) == planned(table, [], earlier, 0.1)
+    assert table.utterance(window, Decided()) == planned(table, [], earlier, 0.1)
 
 
 @given(st.lists(st.sampled_from([A, B, END, YOU, USER]), min_size=1, max_size=20), st.data())
@@ -221,6 +251,41 @@ def test_a_policy_gives_the_same_with_and_without_its_cache(kind):
             model = made(box(64), spaces.Discrete(V), lambda _: 1e-3, **SMALL, **more)
             chosen[cache, least] = [*model.predict(windows(), deterministic=True)[0]]
     assert chosen[True, 0.01] == chosen[False, 0.01] != chosen[True, None]
+
+
+def utterances(model, rows):
+    """What the model says after each of the rows, at most 4 tokens."""
+    rows = rows.copy()
+    ends = (rows != 0).sum(1)
+    for place in range(4):
+        rows[np.arange(len(rows)), ends + place] = model.predict(rows, deterministic=True)[0]
+    return rows.tolist()
+
+
+def changed(kind):
+    """A policy that has spoken, and is another one now."""
+    torch.manual_seed(1)
+    model = policy(box(64), init_std=0.2, avoid_repeats=0.01)
+    utterances(model, windows())
+    weights = {"head": model.policy_head, "trunk": model.backbone}
+    if kind in weights:
+        with torch.no_grad():
+            for weight in weights[kind].parameters():
+                weight += 0.01 * torch.randn_like(weight)
+    else:
+        model.config["avoid_repeats"] = 0.1
+    return model
+
+
+@pytest.mark.parametrize("kind", ["head", "trunk", "setting"])
+def test_a_policy_forgets_what_it_decided_before_it_changed(kind):
+    model = changed(kind)
+    fresh = deepcopy(model)
+    assert model.decided.tokens
+    assert not fresh.decided.tokens
+    assert utterances(model, windows()) == utterances(fresh, windows())
+    model.set_training_mode(True)
+    assert not model.decided.tokens
 
 
 @pytest.mark.parametrize("least", [0.0, -1, 1.5])
