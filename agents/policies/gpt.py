@@ -288,7 +288,7 @@ class GPTActorCritic(BasePolicy):
         return values, distribution.log_prob(actions), distribution.entropy()
 
     def get_distribution(  # type: ignore[override]
-        self, obs: PyTorchObs, action_masks: MASK_TYPES | None = None
+        self, obs: PyTorchObs | Observed, action_masks: MASK_TYPES | None = None
     ) -> Distribution:
         """Distribution of the next token after each observation."""
         seen = Observed.of(obs)
