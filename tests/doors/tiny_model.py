@@ -56,7 +56,7 @@ def model_of(tokenizer, width=64, layers=1):
 
 
 def games_of(env_id, count, expert, share, seed=10_000):
-    """Chats in which an expert plays, and a random speaker in its place for a share of the turns."""
+    """Chats of an expert, in whose place a random speaker says a share of the turns."""
     chat, rng = dialgym.Chat(env_id), np.random.default_rng(seed)
     task = chat.task
     speakers = [task.speaker_named(chat.learner, name) for name in (expert, "random")]
