@@ -1,8 +1,12 @@
 """TRL's door against the real package: groups, masks, log-probabilities, and GRPO that learns."""
 
+import random
+import re
 from itertools import groupby
+from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from dialgym.bridges import trl as door
@@ -10,7 +14,7 @@ from dialgym.bridges import trl as door
 trl = pytest.importorskip("trl", reason="needs the extra `trl`")
 torch = pytest.importorskip("torch", reason="needs the extra `agents`")
 
-from tests.doors.tiny_model import model_of, tokenizer_of  # noqa: E402
+from tests.doors.tiny_model import clone, games_of, model_of, tokenizer_of  # noqa: E402
 
 ID = "Wordle-20-v0"
 
@@ -120,3 +124,58 @@ def test_prompts_of_others_and_of_other_settings_are_refused(tokenizer):
 def test_vllm_is_refused_with_what_to_do(tokenizer):
     with pytest.raises(ValueError, match="generate="):
         door.sampled(SimpleNamespace(use_vllm=True), [[1]], 1)
+
+
+@pytest.fixture(scope="module")
+def cloned(tokenizer):
+    """A model that has seen games of the optimal player, half of whose words are random.
+
+    From nothing it would take minutes to learn what the colours mean.
+    """
+    model = model_of(tokenizer)
+    clone(model, tokenizer, [*games_of(ID, 300, "optimal", share=0.5)], steps=400)
+    return model.state_dict()
+
+
+def improvement(tokenizer, cloned, folder, shuffled):
+    """Mean return of the last five of 30 steps of GRPO, less that of the first five."""
+    rng, means = random.Random(0), []
+
+    def reward(returns, **columns):
+        means.append(np.mean(returns))
+        return rng.sample(returns, len(returns)) if shuffled else returns
+
+    settings = {"num_generations": 16, "per_device_train_batch_size": 128, "learning_rate": 1e-3}
+    trainer = trainer_of(tokenizer, folder, reward, steps=30, rows=400, **settings)
+    trainer.model.load_state_dict(cloned)
+    trainer.train()
+    return np.mean(means[-5:]) - np.mean(means[:5])
+
+
+def test_grpo_learns_wordle_and_from_shuffled_rewards_it_does_not(tokenizer, cloned, tmp_path):
+    gap = 0.75  # returns are means of 640 dialogues, whose standard error is below 0.1
+    assert improvement(tokenizer, cloned, tmp_path, shuffled=False) > gap
+    assert improvement(tokenizer, cloned, tmp_path, shuffled=True) < gap / 2
+
+
+def test_the_lines_of_the_readme_train(tokenizer, tmp_path, monkeypatch):
+    """As they are written, but for a local model in the place of the hub's, and one prompt."""
+    text = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+    (lines,) = re.findall(r"```py\n(from trl import .*?)```", text, re.S)
+    name = re.search(r'GRPOTrainer\("(.*?)"', lines)[1]
+    model_of(tokenizer).save_pretrained(tmp_path / "model")
+    tokenizer.save_pretrained(tmp_path / "model")
+    steps = []
+
+    def counted(self, *arguments, **options):
+        steps.append(1)
+        return training_step(self, *arguments, **options)
+
+    training_step = trl.GRPOTrainer.training_step
+    monkeypatch.setattr(trl.GRPOTrainer, "training_step", counted)
+    monkeypatch.setenv("ACCELERATE_USE_CPU", "1")  # its default, bfloat16, asks for a GPU
+    monkeypatch.setattr("transformers.training_args.is_torch_bf16_gpu_available", lambda: True)
+    monkeypatch.chdir(tmp_path)
+    assert "1000" in lines
+    exec(lines.replace(name, str(tmp_path / "model")).replace("1000", "1"), {})
+    assert steps

@@ -1,5 +1,7 @@
 """A language model of a few thousand weights from nothing, and a tokenizer of a game."""
 
+from itertools import product
+
 import numpy as np
 import tokenizers
 import torch
@@ -15,13 +17,13 @@ TEMPLATE = (
 )
 """It leaves out the brief, of which so small a model reads nothing."""
 SPECIAL = ["<unk>", "<pad>", "<user>", "<assistant>", "<end>"]
-COLOURS = "".join(sorted({*"gyb invalid", *"Begin."}))
+COLOURS = [" ".join(letters) for letters in product("gyb", repeat=5)]
 
 
 def tokenizer_of(env_id):
-    """A tokenizer whose tokens are the words of a game, and characters of the host's answers."""
+    """A tokenizer whose tokens are the words of a Wordle and the answers of its host."""
     words = [str(word) for word in dialgym.Chat(env_id).task.answers]
-    tokens = dict.fromkeys([*SPECIAL, *words, *COLOURS])
+    tokens = dict.fromkeys([*SPECIAL, *words, *COLOURS, "invalid", "Begin.", "a"])
     scores = [(token, -1.0) for token in tokens]
     core = tokenizers.Tokenizer(tokenizers.models.Unigram(scores, unk_id=0))
     core.decoder = tokenizers.decoders.Fuse()
@@ -37,7 +39,7 @@ def tokenizer_of(env_id):
     return made
 
 
-def model_of(tokenizer, width=64, layers=1):
+def model_of(tokenizer, width=64, layers=2):
     """A GPT-2 with random weights."""
     torch.manual_seed(0)
     none = {"resid_pdrop": 0, "embd_pdrop": 0, "attn_pdrop": 0, "bos_token_id": None}
@@ -45,7 +47,7 @@ def model_of(tokenizer, width=64, layers=1):
     return GPT2LMHeadModel(
         GPT2Config(
             vocab_size=len(tokenizer),
-            n_positions=256,
+            n_positions=1024,
             n_embd=width,
             n_layer=layers,
             n_head=4,
