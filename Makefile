@@ -11,7 +11,7 @@ VENV ?= .venv
 PYTHON ?= $(firstword $(foreach p,python3 python3.11 python3.12 python3.13 python3.14,\
   $(shell $(p) -c $(PYTHON_CHECK) 2>/dev/null && echo $(p))))
 TORCH ?= $(shell grep '^torch==' constraints.txt)
-EXTRAS := agents,rewards,data,distributed,ui,web,zoo,docs,dev
+EXTRAS := agents,rewards,data,distributed,lm,ui,web,zoo,docs,dev
 
 PYTHON_CHECK := 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))'
 BIN := $(VENV)/bin

@@ -6,6 +6,7 @@
 | `archives`, `tables` | files in zips within bounds; rows of JSONL, CSV, Parquet; HTML |
 | `strict_reader`, `typed_json`, `json_leaves` | plain values, read strictly or by type hints |
 | `hub`, `finite_weights` | the Hugging Face hub; checks of the weights of models |
+| `model_settings`, `chat_client`, `tape` | language models behind a service, recorded answers |
 | `objects` | objects by ``module:name`` |
 | `http_server`, `sigterm` | servers and signals of the command line |
 """

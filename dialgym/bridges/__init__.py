@@ -1,0 +1,10 @@
+"""Doors to other libraries, over `dialgym.Chat`: whoever trains a language model there plays here.
+
+| module | for | extra |
+|---|---|---|
+| `openenv` | OpenEnv 0.10: a server of sessions, by `openenv.app` | ``openenv`` |
+| `skyrl` | SkyRL-Gym 0.4: `skyrl.register` and `skyrl.rows` | ``skyrl`` |
+
+Rewards, ends, seeds and texts are those of a chat, turn by turn. Nothing of another library is
+imported before it is needed.
+"""
