@@ -32,6 +32,7 @@ HEAVY = {
     "skyrl_gym",
     "stable_baselines3",
     "tensorboard",
+    "textarena",
     "torch",
     "transformers",
     "wandb",
