@@ -9,9 +9,11 @@ import dialgym
 from dialgym.bridges.foreign import ForeignState, NotReproducible, quoted_move
 from dialgym.bridges.gymnasium import GymnasiumTask
 from dialgym.cli.app import app
+from dialgym.experiments.panel import Panel
 from dialgym.registry import check_id, entry_of
 from dialgym.trust import check_names
 from dialgym.views.saved import dialogues_from_json, dialogues_to_json
+from tests.support import tiny_panel
 from tests.support.faulty_environments import TURNS, WORDS, GuessWord
 
 ID = "gymnasium:own/GuessWord-v0"
@@ -177,3 +179,15 @@ def test_moves_are_those_that_were_quoted():
     assert {quoted_move(heard, rng) for _ in range(50)} == {"[Hit]", "[Stand]"}
     assert all(quoted_move(["a number, such as [5]"], rng)[0] == "[" for _ in range(20))
     assert {quoted_move([], rng) for _ in range(50)} > {"yes"}
+
+
+def test_a_panel_has_it_and_its_row_is_played_again(tmp_path, monkeypatch):
+    environment = {"id": ID, "goals": [{"seed": 1}, {"seed": 2}]}
+    values = {**tiny_panel.VALUES, "environments": [environment], "references": ["random"]}
+    panel = Panel.of("tiny", {**values, "algorithms": {}})
+    tiny_panel.install(monkeypatch, panel)
+    rows = str(tmp_path / "rows")
+    added = run("leaderboard", "add", "tiny", "quoted-moves", "--name", "mine", "--out", rows)
+    assert added.exit_code == 0, added.output
+    assert "| 1 | mine |" in run("leaderboard", "show", "tiny", "--results", rows).output
+    assert "played again alike" in run("leaderboard", "check", rows, "--replay").output
