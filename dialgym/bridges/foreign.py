@@ -202,7 +202,7 @@ class ForeignTask(Task):
         return Outcome(rewards, answer.terminated, cut, success=_solved(answer, state.total))
 
     def _heard(self, text: str) -> Utterance:
-        """What the environment says, in the characters and lengths of utterances."""
+        """An answer as an utterance, in their characters and lengths."""
         known = self.facts.characters
         kept = "".join([char if char in known else UNKNOWN for char in text])
         return Utterance(USER, kept[: self.facts.limit(USER)])

@@ -57,7 +57,7 @@ class TextArenaSession:
         """End the session; a game holds nothing."""
 
     def _observed(self) -> str:
-        """What the player sees: text of a wrapped game, the messages of a raw one."""
+        """Observation of the player: text of a wrapped game, the messages of a raw one."""
         _, seen = self._game.get_observation()
         if isinstance(seen, str):
             return seen
