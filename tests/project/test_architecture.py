@@ -33,8 +33,12 @@ HEAVY = {
     "stable_baselines3",
     "tensorboard",
     "textarena",
+    "tinker",
     "torch",
     "transformers",
+    "trl",
+    "verifiers",
+    "verl",
     "wandb",
 }
 # Their classes derive from those of a heavy package, so they may import it; nobody imports them

@@ -50,7 +50,7 @@ def test_what_is_written_is_checked_played_and_tested(here):
     found = dialgym.evaluate("bisect", "order_lunch:OrderLunch-v0", episodes=50, seeds=[0])
     assert found.success > 0.9
     tests = ran("-m", "pytest", "-q", "-p", "no:cacheprovider", "order_lunch", cwd=here)
-    assert "7 passed" in tests
+    assert "8 passed" in tests
     loop = ran("-m", "order_lunch.two_party", cwd=here)
     assert loop.startswith("system: ")
     assert "user: " in loop

@@ -1,0 +1,28 @@
+"""The player of SkyRL-Gym's door, by a row of its training data."""
+
+import skyrl_gym
+
+from dialgym.bridges import skyrl
+from dialgym.testing.agreement import lines_of, played
+
+
+def play(env_id, settings, seed, texts):
+    """Play the texts in a new environment; after the end SkyRL-Gym hears nothing."""
+    (row,) = skyrl.rows(env_id, 1, seed=seed, **settings)
+    env = skyrl_gym.make(skyrl.register(), extras=row)
+    messages, _ = env.init(row["prompt"])
+    opening, results = lines_of(messages), []
+    for text in texts:
+        results.append(env.step(text))
+        messages += [{"role": "assistant", "content": text}, *results[-1]["observations"]]
+    told = [result["metadata"] for result in results]
+    return played(
+        opening,
+        messages,
+        [result["reward"] for result in results],
+        None,
+        [each["components"] for each in told],
+        (told[-1]["terminated"], told[-1]["truncated"]),
+        env.get_metrics()["success"] == 1.0,
+        closes=False,
+    )
