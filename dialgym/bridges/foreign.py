@@ -307,4 +307,4 @@ def quoted_move(heard: Sequence[str], rng: np.random.Generator) -> str:
 
 def sample_quoted(_: TextSession, answers: Sequence[Answer], rng: np.random.Generator) -> str:
     """A quoted move, as the conformance kit asks for texts."""
-    return quoted_move([answer.text for answer in answers[:1] + answers[-1:]], rng)
+    return quoted_move([answer.text for answer in (answers[0], answers[-1])], rng)
