@@ -1,42 +1,19 @@
 """OpenEnv's door against the real package, over WebSockets."""
 
 import asyncio
-import threading
-import time
 
 import pytest
 
 import dialgym
 
 pytest.importorskip("openenv", reason="needs the extra `openenv`")
-import uvicorn
 from openenv.cli._validation import validate_running_environment
 from openenv.core import GenericEnvClient
 
 from dialgym.bridges import openenv
-from dialgym.io.http_server import listening
+from tests.support.openenv_serving import Serving
 
 GUESSES = ["quiet", "Crisp ", "", "no such word at all", "level"]
-
-
-class Serving:
-    """A server in a thread."""
-
-    def __init__(self, app):
-        listener = listening("test")
-        self.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        self.server = uvicorn.Server(uvicorn.Config(app, log_level="error"))
-        self.thread = threading.Thread(target=self.server.run, args=([listener],), daemon=True)
-
-    def __enter__(self):
-        self.thread.start()
-        while not self.server.started:
-            time.sleep(0.01)
-        return self.url
-
-    def __exit__(self, *_):
-        self.server.should_exit = True
-        self.thread.join()
 
 
 @pytest.fixture(scope="module")
