@@ -74,6 +74,29 @@ def _host_name(host: str) -> str:
         return ""
 
 
+class Guarded:
+    """ASGI application of which only known callers see anything, by HTTP or WebSocket.
+
+    Args:
+        app: the application.
+        callers: who may ask.
+    """
+
+    def __init__(self, app: Any, callers: Callers) -> None:
+        self.app, self.callers = app, callers
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Hand on a connection, or refuse it in JSON."""
+        answer = self.app
+        if scope["type"] in ("http", "websocket"):
+            headers = {name.decode(): text.decode("latin-1") for name, text in scope["headers"]}
+            try:
+                self.callers.check(headers)
+            except Refused as error:
+                answer = json_answer(error.status, {"detail": error.detail})
+        await answer(scope, receive, send)
+
+
 def fastapi_app(purpose: str, **kwargs: Any) -> "FastAPI":
     """An application without routes, not even those of FastAPI's own documentation.
 

@@ -1,0 +1,70 @@
+"""``dialgym export``: an environment as a folder that another library takes."""
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dialgym.cli.common import EnvId, Set, console, settings
+from dialgym.cli.templates import check_absent, templates_in, write_templates
+from dialgym.errors import one_of
+from dialgym.registry import Environment
+from dialgym.versions import VERSION
+
+
+def openenv_values(env_id: Environment, given: Mapping[str, Any]) -> dict[str, str]:
+    """Words of OpenEnv's templates for an environment and its settings.
+
+    Raises:
+        ValueError: there is no such id or setting, or the bounds of its rewards are unknown.
+    """
+    from dialgym.bridges.listed import ListedDialogues
+    from dialgym.views.chat import Chat
+
+    chat = Chat(env_id, **given)
+    low, high = chat.task.facts.returns[chat.learner]
+    if not math.isfinite(high - low):
+        raise ValueError(
+            f"export openenv: expected bounds of the rewards of {env_id!r}, which openenv.yaml "
+            "declares; they are unknown."
+        )
+    listed = ListedDialogues(chat.env_id, chat.task)
+    counts = {name: listed.num_tasks(name) for name in listed.list_splits()}
+    return {
+        "NAME": chat.env_id.rpartition("/")[2],
+        "VERSION": VERSION,
+        "ID": str(env_id),
+        "ARGUMENTS": "".join(f", {name}={value!r}" for name, value in given.items()),
+        "REWARDS": json.dumps([min(low, 0.0), max(high, 0.0)]),
+        "COUNTS": json.dumps(counts),
+    }
+
+
+FORMS: Mapping[str, Callable[[Environment, Mapping[str, Any]], dict[str, str]]] = {
+    "openenv": openenv_values
+}
+"""By form, the words that its templates ``export_FORM`` are filled with."""
+
+
+def export(
+    form: Annotated[str, typer.Argument(metavar="FORM", help=", ".join(FORMS))],
+    id: EnvId,
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A new one.")],
+    set_: Set = None,
+) -> None:
+    """Write an environment as a folder for another library.
+
+    openenv: a server with openenv.yaml and Dockerfile, as `dialgym serve openenv` starts it.
+    """
+    one_of("form", form, FORMS, "export")
+    check_absent(folder, "export")
+    values = FORMS[form](id, settings(set_))
+    templates = templates_in(f"export_{form}")
+    write_templates(folder, templates, values)
+    console.print(f"{folder}: {', '.join(sorted(templates))}", markup=False, soft_wrap=True)
+    if ":" in id:
+        module = id.partition(":")[0]
+        console.print(f"Copy the module {module} into it.", markup=False, soft_wrap=True)
