@@ -86,15 +86,19 @@ class Guarded:
         self.app, self.callers = app, callers
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Hand on a connection, or refuse it in JSON."""
-        answer = self.app
-        if scope["type"] in ("http", "websocket"):
-            headers = {name.decode(): text.decode("latin-1") for name, text in scope["headers"]}
-            try:
-                self.callers.check(headers)
-            except Refused as error:
+        """Hand on a connection, or refuse it: a request by JSON, a WebSocket by closing it."""
+        try:
+            if scope["type"] in ("http", "websocket"):
+                pairs = scope["headers"]
+                self.callers.check({name.decode(): text.decode("latin-1") for name, text in pairs})
+        except Refused as error:
+            if scope["type"] == "websocket":
+                await send({"type": "websocket.close", "code": 1008, "reason": error.detail})
+            else:
                 answer = json_answer(error.status, {"detail": error.detail})
-        await answer(scope, receive, send)
+                await answer(scope, receive, send)
+        else:
+            await self.app(scope, receive, send)
 
 
 def fastapi_app(purpose: str, **kwargs: Any) -> "FastAPI":

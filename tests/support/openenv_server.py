@@ -1,0 +1,55 @@
+"""OpenEnv's server in a thread of the test's own process, and dialogues by its own client."""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import uvicorn
+from openenv.core import GenericEnvClient
+
+from dialgym.io.http_server import listening
+from dialgym.language.messages import Message
+from dialgym.testing.agreement import lines_of, record_of
+from dialgym.views.chat import ChatReply
+
+
+@contextmanager
+def openenv_server(app) -> Iterator[str]:
+    """Its URL; it is ended after."""
+    listener = listening("test")
+    server = uvicorn.Server(uvicorn.Config(app, log_level="error"))
+    thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
+    thread.start()
+    while not server.started:
+        assert thread.is_alive(), "the server has not come up"
+        time.sleep(0.01)
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        server.should_exit = server.force_exit = True
+        thread.join()
+        listener.close()
+
+
+async def play_openenv(url, texts, **reset):
+    """The record of a dialogue at a server, up to its end or that of the texts."""
+    async with GenericEnvClient(base_url=url) as client:
+        begun = await client.reset(**reset)
+        messages = [*begun.observation["messages"]]
+        opening, said, replies = lines_of(messages), [], []
+        for text in texts:
+            result = await client.step({"text": text})
+            said.append(len(messages))
+            messages += [Message(role="assistant", content=text), *result.observation["messages"]]
+            replies.append(_reply(result))
+            assert result.done == replies[-1].over
+            if result.done:
+                break
+    return record_of(opening, messages, said, replies)
+
+
+def _reply(result):
+    told = result.observation["metadata"]
+    ends = told["terminated"], told["truncated"]
+    return ChatReply(result.observation["text"], result.reward, told["components"], *ends, told)
