@@ -29,7 +29,7 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal
 export PYTHONPATH := $(CURDIR)$(if $(PYTHONPATH),:$(PYTHONPATH))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test nightly audit bench tables soak dist docs publish-docs release format lint type freeze clean distclean
+.PHONY: help setup run test nightly audit bench tables soak dist doors docs publish-docs release format lint type freeze clean distclean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -71,6 +71,13 @@ soak: $(INSTALLED)  ## attack what may not break: bad inputs, kills, damaged fil
 dist: $(INSTALLED)  ## build wheel and sdist, and try both in clean environments of each Python
 	$(BIN)/python scripts/check_dist.py $(ARGS)
 
+# OpenEnv and verifiers do not install together, so there are two environments of doors.
+doors:  ## build environments with the libraries of the doors, and run tests/doors in each
+	$(MAKE) VENV=.doors-venv EXTRAS=$(DOORS),openenv,skyrl,trl,textarena setup
+	$(MAKE) VENV=.verifiers-venv EXTRAS=$(DOORS),verifiers FREE=pillow setup
+	for venv in .doors-venv .verifiers-venv; do OMP_NUM_THREADS=1 $$venv/bin/pytest tests/doors \
+	  $(ARGS) || exit 1; done
+
 docs: $(INSTALLED)  ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "open site/index.html"
@@ -111,8 +118,8 @@ clean:  ## remove what builds, tests and checks leave behind
 	rm -rf build dist site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find dialgym agents benchmarks tests examples scripts docs -name __pycache__ -type d -prune -exec rm -rf {} +
 
-distclean: clean  ## clean, and remove the virtual environment and the runs
-	rm -rf $(VENV) .ci-venv .freeze-venv .audit-venv runs logs
+distclean: clean  ## clean, and remove the virtual environments and the runs
+	rm -rf $(VENV) .ci-venv .freeze-venv .audit-venv .doors-venv .verifiers-venv runs logs
 
 # The environment is due when the pins say something else than what was installed; which of the files
 # is newer says nothing, as a clone or a checkout touches them all. An environment that another
@@ -128,7 +135,8 @@ ifneq ($(strip $(DUE)),)
 endif
 
 # PyTorch goes in first and alone: the ranges of the other packages then find it there. Asked for
-# by a range, pip would take the newest build, on Linux several gigabytes of CUDA.
+# by a range, pip would take the newest build, on Linux several gigabytes of CUDA. All are held to the
+# pins but those of FREE, a regular expression of names: other versions of them are wanted.
 $(INSTALLED):
 	@test -n "$(PYTHON)" || { echo "make setup: no Python 3.11 to 3.14 found (tried python3," \
 	  "python3.11 ... python3.14). Install one, or name it: make setup PYTHON=/path/to/python3"; \
@@ -139,5 +147,6 @@ $(INSTALLED):
 	  "own (VENV=...), or install this checkout there: make setup VENV=$(VENV)"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) $(TORCH)
-	$(PIP) -c constraints.txt -e '.[$(EXTRAS)]'
+	grep -vE '^($(FREE))==' constraints.txt > $(VENV)/constraints.txt
+	$(PIP) -c $(VENV)/constraints.txt -e '.[$(EXTRAS)]'
 	@printf '%s\n' "$(PINS)" "$(CURDIR)" > $@

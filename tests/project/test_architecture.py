@@ -32,8 +32,13 @@ HEAVY = {
     "skyrl_gym",
     "stable_baselines3",
     "tensorboard",
+    "textarena",
+    "tinker",
     "torch",
     "transformers",
+    "trl",
+    "verifiers",
+    "verl",
     "wandb",
 }
 # Their classes derive from those of a heavy package, so they may import it; nobody imports them

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from tests.support.sources import ROOT, Definition, files, source_of
+from tests.support.sources import ROOT, Definition, code_lines, files, source_of
 
 PACKAGES = ("dialgym", "agents")
 FILES = files(*PACKAGES)
@@ -15,6 +15,8 @@ MOST_PARAMETERS, LARGE_SIGNATURES = 12, 4
 ROOT_FILES, STEMS, LINES = 10, 10, 410
 """Files at the root, file names that stand three times in a package, lines of a file. These, and
 the signatures above, may fall and not rise."""
+GLUE = 80
+"""Lines of code of a door to another library; what is longer belongs into the chat below."""
 
 
 def definitions(*packages: str) -> list[Definition]:
@@ -52,3 +54,33 @@ def test_long_signatures_are_those_of_constructors():
 def test_the_root_holds_few_files_and_no_file_is_endless():
     assert len(list((ROOT / "dialgym").glob("*.py"))) <= ROOT_FILES
     assert [str(path) for path in FILES if source_of(path).lines > LINES] == []
+
+
+def test_a_door_is_little_glue():
+    """Of each module that the table of doors names."""
+    page = (ROOT / "docs" / "bridges.md").read_text(encoding="utf-8")
+    doors = set(re.findall(r"^\|.*`bridges\.(\w+)", page, re.M))
+    lines = {
+        name: code_lines((ROOT / "dialgym" / "bridges" / f"{name}.py").read_text("utf-8"))
+        for name in doors
+    }
+    assert {name: count for name, count in lines.items() if count > GLUE} == {}
+
+
+def test_lines_of_code_are_those_that_are_run():
+    source = '''"""A docstring.
+
+Of three lines."""
+
+X = 1  # a comment
+"""A text below it."""
+# a comment alone
+
+
+def f(a,
+      b):
+    """One line."""
+    return """two
+lines"""
+'''
+    assert code_lines(source) == 5

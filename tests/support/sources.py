@@ -1,12 +1,22 @@
 """Facts of the packages' source files; each file is parsed once a session."""
 
 import ast
+import io
+import tokenize
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
+NO_CODE = {
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENDMARKER,
+}
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -66,6 +76,20 @@ def source_of(path: Path) -> Source:
         [found for node in nodes if (found := import_of(node))],
         {call.attr for call in calls if isinstance(call, ast.Attribute)},
     )
+
+
+def code_lines(text: str) -> int:
+    """The number of lines of code: blank ones, comments and texts that stand alone are none."""
+    tree = ast.parse(text)
+    alone: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            alone.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    found: set[int] = set()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type not in NO_CODE:
+            found.update(range(token.start[0], token.end[0] + 1))
+    return len(found - alone)
 
 
 def docstring_of(node: ast.Module | Function | ast.ClassDef) -> str:
