@@ -30,4 +30,6 @@ DOORS = {
     "chat": Door("dialgym.testing.agreement:by_chat"),
     "chat batch": Door("dialgym.testing.agreement:by_batch"),
     "tokens": Door("tests.doors.tokens_player:play", needs="transformers"),
+    "openenv": Door("tests.doors.openenv_player:play", needs="openenv"),
+    "skyrl": Door("tests.doors.skyrl_player:play", needs="skyrl_gym"),
 }

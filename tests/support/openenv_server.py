@@ -18,7 +18,7 @@ from dialgym.views.chat import ChatReply
 def openenv_server(app) -> Iterator[str]:
     """Its URL; it is ended after."""
     listener = listening("test")
-    server = uvicorn.Server(uvicorn.Config(app, log_level="error"))
+    server = uvicorn.Server(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=1))
     thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
     thread.start()
     while not server.started:
@@ -27,7 +27,7 @@ def openenv_server(app) -> Iterator[str]:
     try:
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
     finally:
-        server.should_exit = server.force_exit = True
+        server.should_exit = True
         thread.join()
         listener.close()
 
