@@ -51,6 +51,7 @@ if TYPE_CHECKING:  # a class that is not named here is Any to a type checker
     from agents.offline.mle import MLE
     from agents.offline.psi import PsiLearning
     from agents.offline.utterance_ilql import UtteranceILQL
+    from agents.online.expert_iteration import ExpertIteration
     from agents.online.grpo import GRPO
     from agents.online.nlpo import NLPO
     from agents.online.ppo import SequencePPO

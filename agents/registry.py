@@ -91,6 +91,8 @@ _TABLE = (
      "agents.GPTPolicy", "PPO within the nucleus of a slower copy of the policy"),
     ("grpo", "agents.online.grpo:GRPO", (TOKENS,),
      "agents.GPTPolicy", "group baselines in place of a value function; RLOO"),
+    ("expert-iteration", "agents.online.expert_iteration:ExpertIteration", (TOKENS,),
+     "agents.GPTPolicy", "cloning of the policy's own best dialogues; RAFT"),
     ("bc", "agents.offline.bc:BC", (STORED,),
      "agents.GPTPolicy", "behaviour cloning; of the best dialogues with `top`"),
     ("mle", "agents.offline.mle:MLE", (STORED,),

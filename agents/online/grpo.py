@@ -5,39 +5,35 @@ from __future__ import annotations
 from typing import Any, Unpack
 
 import numpy as np
-from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.type_aliases import GymEnv
-from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
-from agents.buffers.sequences import Rollout, SequenceBatch, SequenceBuffer, Sequences
+from agents.buffers.sequences import Rollout, SequenceBatch, Sequences
 from agents.models.observations import Observed, token_space
 from agents.online.credit import (
     BASELINES,
     CREDITS,
-    all_equal,
     group_advantages,
     same_situation,
     same_turn,
     turn_advantages,
     turn_numbers,
 )
-from agents.online.on_policy import SURROGATES, SequenceAlgorithm, SequenceOptions
+from agents.online.groups import GroupAlgorithm, GroupOptions
+from agents.online.on_policy import SURROGATES
 from agents.online.ppo import turn_ends
 from agents.online.reference import k3
 from agents.online.truths import continued, probabilities, probability_rises, turn_starts
 from agents.returns import turn_returns
-from dialgym.errors import one_of, whole_number
+from dialgym.errors import one_of
 
 
-class GRPO(SequenceAlgorithm):
+class GRPO(GroupAlgorithm):
     """Group relative policy optimisation (Shao et al. 2024), without a value function.
 
-    Each iteration plays one episode in every dialogue; those that have ended rest until the others
-    have. Dialogues of a group begin alike (their env is reset with the same seed); an episode's
-    advantage, at all its tokens, is its return less the group's baseline. Losses are averaged over
-    tokens, so that long replies are not favoured (Yu et al. 2025, section 3.3).
+    An episode's advantage, at all its tokens, is its return less the baseline of its group. Losses
+    are averaged over tokens, so that long replies are not favoured (Yu et al. 2025, section 3.3).
 
     With `baseline="leave-one-out"`, `scale=False`, `n_epochs=1` it is RLOO (Ahmadian et al. 2024);
     with `group_size=None` too, REINFORCE with the batch's mean return as baseline. Without `scale`
@@ -56,51 +52,39 @@ class GRPO(SequenceAlgorithm):
     needs an env made with `truths=True`, and belongs to `credit="turn"`. What an env knows of the
     truth by itself is paid by its `belief_gain`.
 
-    A group whose returns are all equal teaches nothing. With `resample` it is begun again elsewhere
-    and played again, at most so many times, and what it said before is left out of the update
-    (dynamic sampling: DAPO, Yu et al. 2025, arXiv 2503.14476, section 3.2).
-
     The coefficient of `kl` weighs the divergence (estimator k3) in the loss.
 
     Args:
-        policy: as of `OnlineAlgorithm`; its value head is left alone.
-        env: the number of dialogues must be a multiple of `group_size`.
-        n_epochs: passes over a rollout.
+        policy, env: as of `GroupAlgorithm`.
         clip_range_high: above 1, where it is to be another than below (DAPO, Yu et al. 2025, arXiv
             2503.14476, section 3.1); None takes `clip_range`.
         surrogate: "token", the clipped ratio of each token; "sequence", that of a dialogue's mean
             log ratio (GSPO); "weight", the clipped ratio as a weight (CISPO). See `surrogates`.
-        group_size: dialogues of a group; None makes all of them one group, each begun by itself.
         baseline: "mean" of the group, or of the group's other members ("leave-one-out").
         scale: divide advantages by the deviation of the group's returns.
         credit: "episode", "turn" or "situation".
         gamma: the discount from one turn to the next, where turns are credited.
         situation_weight: of the advantages among equal situations.
         truth_gain: reward of a rise from 0 to 1 of the policy's probability of the truth.
-        resample: how many more times groups without variance are played in a rollout.
-        kwargs: further arguments of `SequenceAlgorithm`; what goes on beyond `n_steps` tokens
-            counts as it stands.
+        kwargs: further arguments of `GroupAlgorithm`.
 
     Raises:
-        ValueError: a number or name that cannot be, or as of `OnlineAlgorithm`.
+        ValueError: a number or name that cannot be, or as of `GroupAlgorithm`.
     """
 
     def __init__(
         self,
         policy: str | type[ActorCriticPolicy],
         env: GymEnv | str,
-        n_epochs: int = 1,
         clip_range_high: float | None = None,
         surrogate: str = "token",
-        group_size: int | None = 8,
         baseline: str = "mean",
         scale: bool = True,
         credit: str = "episode",
         gamma: float = 1.0,
         situation_weight: float = 1.0,
         truth_gain: float = 0.0,
-        resample: int = 0,
-        **kwargs: Unpack[SequenceOptions],
+        **kwargs: Unpack[GroupOptions],
     ) -> None:
         one_of("baseline", baseline, BASELINES, "GRPO")
         one_of("credit", credit, CREDITS, "GRPO")
@@ -109,107 +93,25 @@ class GRPO(SequenceAlgorithm):
         self.clip_range_high = clip_range_high
         self.surrogate = surrogate
         self.truth_gain = truth_gain
-        self.resample = whole_number("resample", resample, "GRPO", 0)
-        self.group_size = group_size
         self.baseline = baseline
         self.scale = scale
-        super().__init__(policy, env, n_epochs=n_epochs, **kwargs)
+        super().__init__(policy, env, **kwargs)
 
     def _setup_model(self) -> None:
         super()._setup_model()
-        size = self.group_size
-        if size is not None and (size < 2 or self.n_envs % size):
-            raise ValueError(
-                f"GRPO: group_size must be at least 2 and divide the number of dialogues, got "
-                f"{size} and {self.n_envs}; None makes all of them one group"
-            )
-        if size is None and self.resample:
-            raise ValueError(
-                f"GRPO: resample={self.resample} plays groups again, got group_size=None, which "
-                "makes all dialogues one group; give a group_size"
-            )
         if self.truth_gain and self._keeps_masks:
             raise ValueError(
                 f"GRPO: truth_gain={self.truth_gain} asks how likely the policy is to say what it "
                 "has not said, and the masks there are not known; expected an env whose masks "
                 "follow from its constraint, without masks in observations or by call"
             )
-        # The log's mean is over all episodes of a rollout: the last to end are the longest ones.
-        episodes = self.n_envs * (1 + self.resample)
-        self._stats_window_size = max(self._stats_window_size, episodes)
 
     # The rollout
 
-    def collect_rollouts(  # type: ignore[override]
-        self,
-        env: VecEnv,
-        callback: BaseCallback,
-        rollout_buffer: SequenceBuffer,
-        n_rollout_steps: int,
-    ) -> bool:
-        """Play one episode in every dialogue; False when a callback asked to stop."""
-        self.policy.set_training_mode(False)
-        rollout_buffer.reset()
-        callback.on_rollout_start()
-        begun, tokens = self.num_timesteps, 0
-        said, chosen = np.zeros((0, env.num_envs), bool), np.ones(env.num_envs, bool)
-        equal: list[float] = []
-        for _ in range(1 + self.resample):
-            self._begin(env)
-            played = self._play(env, callback, chosen, n_rollout_steps)
-            if played is None:
-                return False
-            tokens += int(played.sum())
-            said[:, chosen] = False  # of an episode that another one replaces
-            said = np.concatenate([said, played])
-            chosen = all_equal(self._returns(said), self._groups)
-            equal.append(float(chosen.mean()))
-            if not chosen.any():
-                break
-        self.logger.record("rollout/equal_groups", equal[0])
-        if self.resample:
-            self.logger.record("rollout/equal_groups_left", equal[-1])
-        [total] = self.processes.sums(float(tokens))  # processes play on for unequal times
-        self.num_timesteps = begun + int(total)
-        self.rollout = self._rollout(said)
-        callback.update_locals(locals())
-        callback.on_rollout_end()
-        return True
-
-    def _play(
-        self, env: VecEnv, callback: BaseCallback, chosen: np.ndarray, most: int
-    ) -> np.ndarray | None:
-        """Play an episode in each of the `chosen` rows (n_envs,), of at most `most` tokens.
-
-        Returns:
-            (t, n_envs) bool, where a token was said; None when a callback asked to stop.
-        """
-        playing, kept = chosen.copy(), list[np.ndarray]()
-        while playing.any() and len(kept) < most:
-            kept.append(playing.copy())
-            ended = self._step(env, callback, playing)
-            if ended is None:
-                return None
-            playing[list(ended)] = False
-        said = np.stack(kept)
-        returns = self.rollout_buffer.steps("rewards")[-len(kept) :].sum(0)
-        for row in np.flatnonzero(playing).tolist():  # they count as they stand, in the log too
-            episode = {"r": float(returns[row]), "l": int(said[:, row].sum()), "t": 0.0}
-            self.ep_info_buffer.append(episode)  # type: ignore[union-attr]
-        return said
-
-    def _begin(self, env: VecEnv) -> None:
-        """Reset all dialogues, those of a group with the same seed."""
-        count = env.num_envs // (self.group_size or 1)
-        seeds = np.repeat(self.rng.integers(2**31, size=count), self.group_size or 1)
-        # Stable-Baselines3 has no public way to give each row a seed of its own choice.
-        env.unwrapped._seeds = list(map(int, seeds))
-        self._last_obs = env.reset()  # type: ignore[assignment]
-        self._last_episode_starts = np.ones(env.num_envs, bool)
-        infos = env.unwrapped.reset_infos
+    def _begun(self, infos: list[dict[str, Any]]) -> None:
         if self.credit == "situation":
             _check_infos(infos, "anchor", 'credit="situation"')
-            self._situations = np.zeros(env.num_envs, np.uint64)
+            self._situations = np.zeros(len(infos), np.uint64)
             self._update_situations(infos)
         if self.truth_gain:
             _check_infos(infos, "truth", "truth_gain")
@@ -229,16 +131,6 @@ class GRPO(SequenceAlgorithm):
             extras["situations"] = self._situations.copy()
             self._update_situations(infos)
         return extras
-
-    @property
-    def _groups(self) -> np.ndarray:
-        """(n_envs,) the number of each dialogue's group."""
-        return np.arange(self.n_envs) // (self.group_size or self.n_envs)
-
-    def _returns(self, said: np.ndarray) -> np.ndarray:
-        """(n_envs,) float64, the sums of the rewards of what was `said` (T, n_envs)."""
-        returns: np.ndarray = (self.rollout_buffer.steps("rewards") * said).sum(0, np.float64)
-        return returns
 
     def _rollout(self, said: np.ndarray) -> Rollout:
         """From the rollout in the buffer to sequences with advantages.

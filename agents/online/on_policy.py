@@ -1,4 +1,4 @@
-"""A rollout and its update, over whole sequences: the base of PPO, NLPO and GRPO.
+"""A rollout and its update, over whole sequences: the base of all online learners of tokens.
 
 An algorithm is what it makes of a rollout (`collect_rollouts`) and one `loss(batch)`.
 """

@@ -15,6 +15,7 @@ from shutil import copyfile
 from tempfile import TemporaryDirectory
 from types import MappingProxyType, ModuleType
 
+from benchmarks import doors
 from benchmarks.recipes.rows import recipe_table
 from benchmarks.tables import noise, pydial, questions, visual
 from benchmarks.tables.comments import comments_table
@@ -60,7 +61,7 @@ RECIPES: Mapping[str, str] = MappingProxyType(
 )
 """Arguments of ``python -m benchmarks.recipes`` that make the rows of a table."""
 RECORDS: Mapping[str, ModuleType] = MappingProxyType(
-    {m.NAME: m for m in (noise, pydial, questions, visual)}
+    {m.NAME: m for m in (doors, noise, pydial, questions, visual)}
 )
 """Modules that make the table of a record, by the name of the file."""
 OTHERS: Mapping[str, str] = MappingProxyType(

@@ -1,7 +1,8 @@
 """Records of what scripted policies scored: figures, and the command and machine that made them.
 
 A table of docs/results whose policies are not trained has a record in benchmarks/results/scripted.
-Seeds are fixed: the command of a record gives its figures again.
+Seeds are fixed: the command of a record gives its figures again, but for speeds, which are of a
+machine.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ def play(
     against: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME | PATH | zoo:NAME | hf:NAME",
+            metavar="NAME | PATH | zoo:NAME | hf:NAME | openai:MODEL",
             help="The other party: a registered name, a trained model, a language model.",
             autocompletion=complete_policies,
         ),

@@ -1,8 +1,8 @@
 """``dialgym list``, ``check``, ``check-domain``: list the ids, check a task, check a domain."""
 
 import json as json_format
-from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,6 +11,9 @@ from dialgym.cli.common import Set, complain, console, settings, words
 from dialgym.errors import one_of
 from dialgym.kinds import KINDS
 from dialgym.registry import entry_of, make_task
+
+if TYPE_CHECKING:
+    from dialgym.testing import CheckResult, CheckSettings
 
 
 def _stand_in(entry: registry.RegistryEntry) -> str | None:
@@ -131,9 +134,23 @@ def check(
         int, typer.Option("--episodes", "-n", min=1, help="Number of random dialogues.")
     ] = 50,
     set_: Set = None,
+    rewards: Annotated[
+        str | None,
+        typer.Option(metavar="LOW,HIGH", help="Bounds that every reward is to keep to."),
+    ] = None,
+    gap: Annotated[
+        float | None,
+        typer.Option(min=0, help="Difference of two mean returns that the dialogues are to show."),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
 ) -> None:
     """Check a task: rules against facts, views against each other, batch against single, rewards
     of who plays well against their bounds, registered reference scores against played dialogues.
+
+    Then its utterance view is held to what any text environment should keep to: does the seed
+    hold, do members of a group start alike, does a reset leave something behind, do sessions share
+    state, does an observation tell the secret, are rewards within bounds, do masks leave
+    something, and which difference do so many dialogues show.
 
     The exit code is 1 where a check fails. A remark says where an agent that begins at random
     would find nothing to learn from.
@@ -141,7 +158,43 @@ def check(
     from dialgym import testing
 
     entry = entry_of(target)
-    task = make_task(entry, settings(set_))
+    given = settings(set_)
+    task = make_task(entry, given)
+    bounds = _bounds(rewards) if rewards else None
+    asked = testing.CheckSettings(episodes=episodes, rewards=bounds, gap=gap)
+    checks = _own_checks(entry, task, episodes, references=not set_)
+    results: list[testing.CheckResult] = []
+    for result in _until_a_fault(checks, lambda: _kit(entry, given, asked)):
+        results.append(result)
+        if not json:
+            _print_result(task.name, result)
+    report = testing.Report(task.name, tuple(results))
+    if json:
+        typer.echo(report.as_json())
+    if report.faults:
+        raise typer.Exit(1)
+    if not json and (remark := testing.start_remark(task, episodes)):
+        console.print("!", style="yellow", end=" ")
+        console.print(f"{task.name}: {remark}", markup=False, soft_wrap=True)
+
+
+def _bounds(text: str) -> tuple[float, float]:
+    """The numbers of ``LOW,HIGH``."""
+    try:
+        low, high = map(float, text.split(","))
+    except ValueError:
+        low, high = 1.0, 0.0
+    if low <= high:
+        return low, high
+    raise ValueError(f"--rewards: expected LOW,HIGH, such as -1,1; got {text!r}.")
+
+
+def _own_checks(
+    entry: registry.RegistryEntry, task: Any, episodes: int, references: bool
+) -> dict[str, Callable[[], None]]:
+    """The checks of a task of ours by name; each raises an error where it fails."""
+    from dialgym import testing
+
     expert = entry.row.expert_policy
     checks = {
         "rules agree with facts": lambda: testing.check_task(task, episodes),
@@ -151,18 +204,47 @@ def check(
             task, [expert] if expert else None, episodes
         ),
     }
-    if not set_ and entry.row.references(task.stand_in):
+    if references and entry.row.references(task.stand_in):
         checks["reference scores are true"] = lambda: testing.check_references(entry, episodes)
+    return checks
+
+
+def _kit(
+    entry: registry.RegistryEntry, given: Mapping[str, Any], asked: "CheckSettings"
+) -> Iterator["CheckResult"]:
+    from dialgym.testing import conformance, utterance_environment
+
+    return conformance.checks(utterance_environment(entry, **given), asked)
+
+
+def _until_a_fault(
+    checks: Mapping[str, Callable[[], None]], kit: Callable[[], Iterator["CheckResult"]]
+) -> Iterator["CheckResult"]:
+    """Yield the results of a task's checks, up to the first fault, else those of the kit too."""
+    from dialgym.testing import conformance
+
     for name, run in checks.items():
         try:
             run()
         except (AssertionError, ValueError) as error:
-            complain(f"{task.name}: {name}: {error}")
-            raise typer.Exit(1) from error
-        console.print(f"[green]✓[/] {task.name}: {name}")
-    if remark := testing.start_remark(task, episodes):
-        console.print("!", style="yellow", end=" ")
-        console.print(f"{task.name}: {remark}", markup=False, soft_wrap=True)
+            yield conformance.CheckResult(name, conformance.FAIL, str(error))
+            return
+        yield conformance.CheckResult(name, conformance.PASS, "")
+    yield from kit()
+
+
+MARKS = {"pass": ("✓", "green"), "not applicable": ("-", "dim")}
+
+
+def _print_result(name: str, result: "CheckResult") -> None:
+    """Print a line for the result of a check; a fault on the error stream."""
+    if result.verdict not in MARKS:
+        complain(f"{name}: {result.check}: {result.evidence}")
+        return
+    mark, style = MARKS[result.verdict]
+    console.print(mark, style=style, end=" ")
+    evidence = f" ({result.evidence})" if result.evidence else ""
+    console.print(f"{name}: {result.check}{evidence}", markup=False, soft_wrap=True)
 
 
 def check_domain(

@@ -89,7 +89,11 @@ class ChatClient:
         return self.settings.base_url
 
     async def complete(
-        self, messages: Sequence[Mapping[str, str]], drawn: int = 0, turn: int = 0, where: str = ""
+        self,
+        messages: Sequence[Mapping[str, object]],
+        drawn: int = 0,
+        turn: int = 0,
+        where: str = "",
     ) -> ModelAnswer:
         """The model's answer to a chat.
 
@@ -217,7 +221,7 @@ class ChatClient:
 
 
 def completion_of(content: bytes) -> ModelAnswer:
-    """ModelAnswer of the body of an answer; a fault where it is none."""
+    """Answer of a response's body; a fault where it is none."""
     try:
         answer = json.loads(content)
         choice = answer["choices"][0]

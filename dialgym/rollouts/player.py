@@ -32,11 +32,12 @@ from dialgym.rollouts.policies import (
 )
 from dialgym.rollouts.waves import SIZE, play_batch, play_env
 from dialgym.simulators import BatchSpeaker, Speaker, is_oracle
-from dialgym.tasks import ActPolicy
+from dialgym.simulators.base import waits
+from dialgym.tasks import ActPolicy, DialogueBatch
 from dialgym.tasks.generators import Logs, Relay, Scripts, Tree
 from dialgym.trust import check_names
 from dialgym.views.arguments import Options
-from dialgym.views.dialogue import Dialogue
+from dialgym.views.dialogue import Dialogue, LoopedBatch
 from dialgym.views.making import make_vec, split_kwargs
 from dialgym.views.options import REWARD_OPTIONS
 from dialgym.views.speakers import find_speaker
@@ -101,8 +102,9 @@ class Player:
     """Plays episodes of an environment with a policy.
 
     A policy with `predict` plays many dialogues at once in the batched view; a scripted one that
-    has `reply_many` does so in the task's vectorised form, if there is one; any other plays one
-    dialogue after the other. The dialogues are the same.
+    has `reply_many` does so in the task's vectorised form, if there is one, or where it or the
+    other party waits for something else, such as a service; any other plays one dialogue after the
+    other. The dialogues are the same.
 
     Args:
         env: an id, or what stands for one.
@@ -216,9 +218,7 @@ class Player:
                 fixed,
                 report,
             )
-        batch = None
-        if acts is None and isinstance(policy, BatchSpeaker) and len(jobs) > 1:
-            batch = self.task.batch(min(SIZE, len(jobs)), self.learner, dialogue.other)
+        batch = self._batch(min(SIZE, len(jobs))) if acts is None else None
         if batch is None:
             return self._games(
                 lambda job, own: speaker_games(policy, dialogue, job, own, acts, self.record),
@@ -247,6 +247,16 @@ class Player:
         """Close the batched view, if there is one."""
         if "env" in self.__dict__:
             self.env.close()
+
+    def _batch(self, size: int) -> DialogueBatch | None:
+        """Dialogues to be played at once by the policy; None where nothing is gained by it."""
+        other = self.dialogue.other
+        if size < 2 or not isinstance(self.policy, BatchSpeaker):
+            return None
+        batch = self.task.batch(size, self.learner, other)
+        if batch is None and (waits(self.policy) or waits(other)):
+            return LoopedBatch(self.task, size, self.learner, other)
+        return batch
 
     def _games(
         self,

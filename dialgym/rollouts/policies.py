@@ -24,6 +24,7 @@ from dialgym.optional import namesake
 from dialgym.rollouts.episodes import seed_policy
 from dialgym.rollouts.random_text import allowed_text
 from dialgym.simulators import Speaker
+from dialgym.simulators.language_model import is_language_model, language_model
 from dialgym.tasks import ActPolicy, Task
 from dialgym.trust import distrusted, is_code
 from dialgym.views.env_spec import made_from
@@ -156,13 +157,13 @@ def open_policy(
     """Open a policy: a checkpoint is loaded, ``module:object`` imported; a name stays a name.
 
     Args:
-        policy: of the learner.
+        policy: of the learner; ``openai:MODEL`` is a language model behind a service.
         named: the names that are registered.
         learner: the party.
         trust: a checkpoint may be a pickle, and a module is imported: both can run code of whoever
             made them.
-        settings: of how a saved model speaks, see `agents.with_decoding`; those of a name are for
-            who makes it.
+        settings: of how a saved model speaks, see `agents.with_decoding`, or of a language model
+            behind a service; those of a name are for who makes it.
 
     Raises:
         ValueError: it is nothing that could play; the message says what could. Or it would run
@@ -173,6 +174,8 @@ def open_policy(
     if isinstance(policy, (str, PathLike)):
         if policy in named:
             return policy
+        if is_language_model(policy):
+            return language_model(str(policy), **(settings or {}))
         if isinstance(policy, str) and is_code(policy) and not Path(policy).exists():
             policy = _import(policy, trust)
         else:

@@ -20,7 +20,7 @@ from dialgym.tasks.return_checker import watch_returns
 from dialgym.views.arguments import rows_by_options
 from dialgym.views.dialogue import LoopedBatch
 from dialgym.views.info import group_of
-from dialgym.views.spaces import maskable
+from dialgym.views.spaces import clean, maskable
 
 SIZE = 512
 """Dialogues of scripted policies at once; what is chosen changes none of them."""
@@ -84,10 +84,16 @@ class _ScriptedWave:
             chosen = rows.tolist()
             states = all_shown_to(policy, self.task, self.batch.states(rows), self.learner)
             said = ask_all(policy, self.task, states, [own[row] for row in chosen], chosen)
-            texts = np.array(said, np.str_)
+            texts = np.array(self._cleaned(said), np.str_)
             outcome = self.batch.say(rows, texts, self.rngs)
             self._note(rows, np.full(len(rows), self.me), texts, outcome.reward, True)
             rows = self._append(rows, outcome)
+
+    def _cleaned(self, said: Sequence[str]) -> Sequence[str]:
+        """Texts as the rules hear them; a task's vectorised form is told words that it knows."""
+        if not isinstance(self.batch, LoopedBatch):
+            return said
+        return [clean(text, self.task.facts, self.learner) for text in said]
 
     def _begin(self) -> np.ndarray:
         """Begin all dialogues; the rows that go on."""
@@ -131,6 +137,7 @@ class _ScriptedWave:
             self.success,
             self.terminated,
             self.truncated,
+            options=self.options,
             turns=self._turns() if self.record else None,
             metrics=metric_columns([self.task.metrics(state) for state in self._states()]),
         )

@@ -43,6 +43,14 @@ class BatchSpeaker(Speaker, Protocol):
         ...
 
 
+def waits(speaker: Any) -> bool:
+    """True if a speaker declares that it waits for something else, ``waits = True``.
+
+    Dialogues with such a one gain by being played at once, whatever their task.
+    """
+    return bool(getattr(speaker, "waits", False))
+
+
 def is_oracle(policy: Any) -> bool:
     """True if a policy declares that it knows what its party is not told: ``oracle = True``."""
     return bool(getattr(policy, "oracle", False))

@@ -26,6 +26,8 @@ class Concurrent:
         ValueError: `workers` is no whole number from 1, or `speaker` is no `Speaker`.
     """
 
+    waits = True
+
     def __init__(self, speaker: Speaker, workers: int = 8) -> None:
         self.speaker, self.workers = speaker, _count("workers", workers)
         if not isinstance(speaker, Speaker):
@@ -72,6 +74,8 @@ class Asynchronous:
     Raises:
         ValueError: `most` is no whole number from 1, or `speaker` has no `areply`.
     """
+
+    waits = True
 
     def __init__(self, speaker: AsyncSpeaker, most: int = 64) -> None:
         self.speaker, self.most = speaker, _count("most", most)

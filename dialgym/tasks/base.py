@@ -176,8 +176,7 @@ class Task(ABC):
     function that makes one, or its ``module:name``, which is imported when it is asked for.
     """
     generators: ClassVar[Mapping[str, Callable[..., Any] | str]] = {}
-    """Sets of related dialogues to collect, by name: each makes a `Tree`, `Scripts` or `Logs`.
-    Given as speakers are."""
+    """Sets of related dialogues to collect, given as speakers are: `Tree`, `Scripts` or `Logs`."""
     act_classes: Mapping[str, str] = {}
     """``module:Class`` of `acts` by party; each is made of the task."""
     batches: ClassVar[Mapping[str, tuple[str, str]]] = {}
@@ -198,6 +197,8 @@ class Task(ABC):
     """Fixed lists of dialogues by name, such as ``test``: the options of `reset` of each."""
     for_people: ClassVar[Mapping[str, Any]] = {}
     """Settings of the task that suit a person who plays it, unless told otherwise."""
+    chat_advice: Mapping[str, str] = {}
+    """Advice by party whom a language model plays badly in these settings: a `Chat` warns so."""
     facts: Facts
     played: Mapping[str, Any] = {}
     """Settings as they came out where the surroundings decide: the files that a name means."""

@@ -1,5 +1,6 @@
 """A dialogue as the messages of a language model: the form that all other libraries know."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import Any, NamedTuple, Self
@@ -54,7 +55,8 @@ class Chat:
     utterance view, of which this is another form.
 
     What the learner says is heard without the space around it, in lower case where the task knows
-    no other, and without ``<think> ... </think>``; messages keep it as it was said.
+    no other, and without ``<think> ... </think>``; messages keep it as it was said. Settings in
+    which a language model lacks something (`Task.chat_advice`) are warned of.
 
     Args:
         id_or_task: an id in any view, or what stands for one; see `dialgym.registry.entry_of`.
@@ -87,6 +89,7 @@ class Chat:
         self._made = split_kwargs(entry, UtteranceEnv, with_learner(settings, learner))
         self.env = UtteranceEnv(**self._made)
         self.task, self.learner = self.env.task, self.env.learner
+        warn_of(self.task, self.learner)
         self._form = ChatForm(self.task, self.learner, answer, max_episode_steps)
         self.messages: list[Message] = []
         self._said: list[int] = []
@@ -216,6 +219,12 @@ def speaking_entry(id_or_task: Environment) -> RegistryEntry:
 def with_learner(settings: Mapping[str, Any], learner: str | None) -> dict[str, Any]:
     """Settings with the learner among them, where one is given."""
     return {**settings, **({} if learner is None else {"learner": learner})}
+
+
+def warn_of(task: Task, learner: str) -> None:
+    """Warn the caller of a chat's constructor where a language model would lack something."""
+    if learner in task.chat_advice:
+        warnings.warn(f"chat of {task.name}: {task.chat_advice[learner]}", stacklevel=3)
 
 
 def note_turn(messages: list[Message], said: list[int], text: str) -> None:

@@ -18,6 +18,7 @@ from dialgym.views.chat import (
     copied,
     note_turn,
     speaking_entry,
+    warn_of,
     with_learner,
 )
 from dialgym.views.info import group_of, row_info
@@ -58,6 +59,7 @@ class ChatBatch:
         self.env_id = entry.id
         self.env = UtteranceVectorEnv(num_envs=num_chats, **{**made, "autoreset_mode": "Disabled"})
         self.task, self.learner = self.env.task, self.env.learner
+        warn_of(self.task, self.learner)
         limit = self.env.options.max_episode_steps
         self._form = ChatForm(self.task, self.learner, answer, limit)
         self.messages: list[list[Message]] = [[] for _ in range(num_chats)]

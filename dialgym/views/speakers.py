@@ -9,7 +9,9 @@ from dialgym.errors import one_of, with_settings
 from dialgym.io.objects import find_object
 from dialgym.io.saved_models import is_saved
 from dialgym.simulators import Speaker
+from dialgym.simulators.language_model import is_language_model, language_model
 from dialgym.tasks import ActPolicy, ActSpeaker, Task
+from dialgym.trust import allow
 
 
 class MissingSpeaker:
@@ -31,7 +33,7 @@ SAVED = "agents:load_speaker"
 """Function that makes a speaker of a saved model, by its path or name on the hub."""
 LANGUAGE_MODELS = (
     "A saved model is given by its path, a language model by its folder or hf:NAME; one behind a "
-    "service as an object of your own that asks it, with reply(task, state, rng) -> str."
+    "service as openai:MODEL, with base_url among its settings."
 )
 
 
@@ -42,9 +44,9 @@ def find_speaker(task: Task, learner: str, simulator: SimulatorLike) -> Speaker:
         task: the rules.
         learner: the party that is not played.
         simulator: a registered name; the path of a saved model, a run or a language model,
-            ``zoo:NAME`` or ``hf:NAME``; or ``module:Class``. A mapping of such a ``name`` and
-            settings of who is named, ``{"name": "retrieval", "nearest": 3}``; an object; or None
-            for the task's default.
+            ``zoo:NAME`` or ``hf:NAME``; ``openai:MODEL``; or ``module:Class``. A mapping of such a
+            ``name`` and settings of who is named, ``{"name": "retrieval", "nearest": 3}``; an
+            object; or None for the task's default.
 
     An object that chooses acts, an `ActPolicy`, says what they become.
 
@@ -71,6 +73,9 @@ def _named(task: Task, party: str, name: str | None, settings: dict[str, Any]) -
     name = name or next(iter(task.speakers.get(party, {})), None)
     if name is None:
         return MissingSpeaker()
+    if is_language_model(name):
+        allow([name, settings])
+        return language_model(name, **settings)
     if name not in task.speakers.get(party, {}) and is_saved(name):
         settings, name = {"model": name, **settings}, SAVED
     if ":" not in name:

@@ -6,6 +6,7 @@ something an order slower falls through them, noise does not.
 
 import pytest
 
+from benchmarks import doors
 from benchmarks.environments.dialogues import batched_dialogues
 from benchmarks.environments.multiwoz import queries
 from benchmarks.environments.replies import batched_replies
@@ -82,3 +83,9 @@ def test_the_vectorised_rules_beat_the_loop(monkeypatch):
     fast = batched_tokens({})
     monkeypatch.setattr("dialgym.tasks.wordle.Wordle.batch", lambda *args: None)
     assert reaches(1.5, fast, batched_tokens({}))
+
+
+@pytest.mark.parametrize("family", ["Wordle-20", "SlotFilling"])
+def test_a_chat_costs_at_most_twice_as_much_as_the_utterance_view(family):
+    found = [doors.chat_figures(family, 8) for _ in range(3)]
+    assert min(each["view"] / each["chat"] for each in found) <= doors.MOST_OF_CHAT

@@ -1,6 +1,6 @@
 """Briefs of MultiWOZ: how either party speaks, what it hears, and what is gained."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dialgym.tasks.base import SYSTEM
@@ -38,6 +38,16 @@ def conditions_of(task: Any, party: str) -> Sequence[str]:
     worth = "The goal counts 80 at the end, its failure -40, a domain that is done 5, a turn -1."
     default = task.rules.settings.reward == "default"
     return [turns_sentence(task, party), *own, *noise, *([worth] if default else [])]
+
+
+def chat_advice(language: str) -> Mapping[str, str]:
+    """Advice for chats of the system, where its language has no way into the database."""
+    if language == "words":
+        return {}
+    return {
+        SYSTEM: f"the system has no way to look into the database in language={language!r}. "
+        "For a language model take language='words', in which it names what the rules look up."
+    }
 
 
 def _system_form(language: str) -> Sequence[str]:

@@ -23,7 +23,7 @@ from dialgym.tasks.multiwoz.dialogue_state import MultiWOZState
 from dialgym.tasks.multiwoz.formats import FILES
 from dialgym.tasks.multiwoz.goal_sets import SEEDS, goal_options
 from dialgym.tasks.multiwoz.goal_words import goal_words
-from dialgym.tasks.multiwoz.guidance import conditions_of
+from dialgym.tasks.multiwoz.guidance import chat_advice, conditions_of
 from dialgym.tasks.multiwoz.languages import LANGUAGES
 from dialgym.tasks.multiwoz.languages.base import goal_acts
 from dialgym.tasks.multiwoz.languages.keywords import about_domain
@@ -111,7 +111,8 @@ class MultiWOZ(Task):
         acts: ``"entries"``, any of the 209 acts at once; ``"composite"``, one of the frequent
             combinations.
         masks: whether acts that the database rules out are masked.
-        language: ``"acts"``, ``"words"`` or ``"english"``.
+        language: ``"acts"``, ``"words"`` or ``"english"``. In words alone can a system look into
+            the database by what it says: a chat of it wants these.
         nlu: your own understanding, an object or the ``module:Class`` of one, see `stages`;
             None for that of the language.
         tracker: your own, likewise; None for the rule tracker.
@@ -193,6 +194,7 @@ class MultiWOZ(Task):
         self.vectoriser = Vectoriser(self.world.database, self.rules.fidelity)
         self.channel = NoisyChannel(self.world, error_rate)
         self.language = LANGUAGES[language](self.world)
+        self.chat_advice = chat_advice(language)
         self.nlu = find_stage("nlu", nlu, self.world) or self.language
         self.nlg = find_stage("nlg", nlg, self.world) or self.language
         self.tokenizer = self.language.tokenizer  # type: ignore[misc]

@@ -6,7 +6,8 @@ import pytest
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.policies import ActorCriticPolicy
 
-from agents import GRPO, NLPO, SequencePPO
+from agents import GRPO, NLPO, ExpertIteration, SequencePPO
+from agents.online.groups import GroupAlgorithm
 from tests.support.toy_tokens import Echo
 
 SETTINGS = [
@@ -21,6 +22,7 @@ SETTINGS = [
     (GRPO, {"credit": "other"}, "credit.*GRPO"),
     (GRPO, {"surrogate": "other"}, "surrogate.*GRPO"),
     (GRPO, {"baseline": "other"}, "baseline.*GRPO"),
+    (ExpertIteration, {"top": 0}, "expected top to be a number above 0 to 1; got 0"),
     (NLPO, {"top_p": 0}, "expected top_p to be a number above 0 to 1; got 0"),
     (NLPO, {"top_p": "most"}, "expected top_p to be a number above 0 to 1; got 'most'"),
     (NLPO, {"min_tokens": 2.5}, r"expected min_tokens to be a whole number from 1; got 2\.5"),
@@ -55,6 +57,6 @@ SETTINGS = [
     ("algorithm", "settings", "message"), SETTINGS, ids=lambda x: getattr(x, "__name__", None)
 )
 def test_settings(algorithm, settings, message):
-    own = {"group_size": 2} if algorithm is GRPO else {}
+    own = {"group_size": 2} if issubclass(algorithm, GroupAlgorithm) else {}
     with pytest.raises(ValueError, match=message):
         algorithm(**{"policy": "GPTPolicy", "env": make_vec_env(Echo, 2), **own, **settings})

@@ -87,7 +87,10 @@ RUNS = {
     "madpl": Run("madpl", WISHES, {}, quick=True),
     "ppo": Run("ppo", WORDS, {**TOKENS, **NORMALIZE}, 360, True, {**SCORED, "eval_freq": 150}),
     "nlpo": Run("nlpo", WORDS, {**TOKENS, "top_p": 0.8, "mask_every": 3, "kl": STEERED}, 360, True),
-    "grpo": Run("grpo", WORDS, {**TOKENS, "n_steps": 48, "group_size": 2}, 500),
+    **{
+        name: Run(name, WORDS, {**TOKENS, "n_steps": 48, "group_size": 2}, 500)
+        for name in ("grpo", "expert-iteration")
+    },
     **{
         name: Run(name, WORDS, STORED, 8)
         for name, row in ALGORITHMS.items()

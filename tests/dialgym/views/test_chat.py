@@ -1,6 +1,7 @@
 """Dialogues as the messages of a language model, one and many at once."""
 
 import pickle
+import warnings
 from itertools import pairwise
 
 import numpy as np
@@ -272,3 +273,15 @@ def test_no_turn_comes_before_the_first_reset():
         Chat(SMALL).step("crane")
     with pytest.raises(ResetNeeded, match="before the first reset"):
         ChatBatch(SMALL, 2).step({0: "crane"})
+
+
+@pytest.mark.parametrize("made", [Chat, lambda *a, **k: ChatBatch(*a, 2, **k)], ids=["one", "many"])
+def test_a_system_without_a_way_into_the_database_is_warned_of(made):
+    for language in ("acts", "english"):
+        with pytest.warns(UserWarning, match=r"chat of MultiWOZ.*language='words'") as caught:
+            made("MultiWOZ-v0", language=language)
+        assert {warning.filename for warning in caught} == {__file__}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        made("MultiWOZ-v0", language="words")
+        made("MultiWOZ-v0", language="english", learner="user")

@@ -1,0 +1,26 @@
+"""Every example of a door runs, as a user would run it, where the library of its extra is."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.waiting import HANG_GUARD
+
+EXAMPLES = sorted((Path(__file__).parents[2] / "examples" / "bridges").glob("*.py"))
+PACKAGES = {"skyrl": "skyrl_gym"}
+"""Packages of extras that have another name."""
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_example(path: Path, tmp_path: Path):
+    extra = re.search(r"needs the extra `(\w+)`", path.read_text("utf-8").partition('"""\n')[0])
+    if extra:
+        pytest.importorskip(PACKAGES.get(extra[1], extra[1]), reason=extra[0])
+    run = subprocess.run(
+        [sys.executable, path], cwd=tmp_path, capture_output=True, text=True, timeout=HANG_GUARD
+    )
+    assert run.returncode == 0, run.stderr
+    assert "system: " in run.stdout
