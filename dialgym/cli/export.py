@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -34,17 +35,35 @@ def openenv_values(env_id: Environment, given: Mapping[str, Any]) -> dict[str, s
     listed = ListedDialogues(chat.env_id, chat.task)
     counts = {name: listed.num_tasks(name) for name in listed.list_splits()}
     return {
+        **_call(env_id, given),
         "NAME": chat.env_id.rpartition("/")[2],
-        "VERSION": VERSION,
-        "ID": str(env_id),
-        "ARGUMENTS": "".join(f", {name}={value!r}" for name, value in given.items()),
         "REWARDS": json.dumps([min(low, 0.0), max(high, 0.0)]),
         "COUNTS": json.dumps(counts),
     }
 
 
+def verifiers_values(env_id: Environment, given: Mapping[str, Any]) -> dict[str, str]:
+    """Words of verifiers' templates for an environment and its settings.
+
+    Raises:
+        ValueError: there is no such id or setting.
+    """
+    from dialgym.views.chat import Chat
+
+    name = Chat(env_id, **given).env_id.rpartition("/")[2].rpartition(":")[2]
+    module = "dialgym_" + re.sub(r"\W+", "_", name.replace("-utterance-v", "-v")).lower()
+    return {**_call(env_id, given), "MODULE": module, "NAME": module.replace("_", "-")}
+
+
+def _call(env_id: Environment, given: Mapping[str, Any]) -> dict[str, str]:
+    """Words that call a door, in Python."""
+    arguments = "".join(f", {name}={value!r}" for name, value in given.items())
+    return {"ID": str(env_id), "ARGUMENTS": arguments, "VERSION": VERSION}
+
+
 FORMS: Mapping[str, Callable[[Environment, Mapping[str, Any]], dict[str, str]]] = {
-    "openenv": openenv_values
+    "openenv": openenv_values,
+    "verifiers": verifiers_values,
 }
 """By form, the words that its templates ``export_FORM`` are filled with."""
 
@@ -58,6 +77,7 @@ def export(
     """Write an environment as a folder for another library.
 
     openenv: a server with openenv.yaml and Dockerfile, as `dialgym serve openenv` starts it.
+    verifiers: a package that `vf-eval` and prime-rl find by its name, once it is installed.
     """
     one_of("form", form, FORMS, "export")
     check_absent(folder, "export")

@@ -30,13 +30,14 @@ def write_templates(folder: Path, templates: Mapping[str, str], values: Mapping[
     Args:
         folder: the new one.
         templates: texts by path, as of `templates_in`.
-        values: what stands in the place of each word.
+        values: what stands in the place of each word, in texts and paths.
     """
     pattern = re.compile(rf"\b({'|'.join(values)})\b")
 
     def write(target: Path) -> None:
         for path, text in templates.items():
-            write_text(target / path, pattern.sub(lambda word: values[word[1]], text))
+            name, content = (pattern.sub(lambda word: values[word[1]], t) for t in (path, text))
+            write_text(target / name, content)
 
     write_folder_atomically(folder, write)
 

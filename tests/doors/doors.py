@@ -32,4 +32,5 @@ DOORS = {
     "tokens": Door("tests.doors.tokens_player:play", needs="transformers"),
     "openenv": Door("tests.doors.openenv_player:play", needs="openenv"),
     "skyrl": Door("tests.doors.skyrl_player:play", needs="skyrl_gym"),
+    "verifiers": Door("tests.doors.verifiers_player:play", needs="verifiers"),
 }
