@@ -12,6 +12,8 @@ PYTHON ?= $(firstword $(foreach p,python3 python3.11 python3.12 python3.13 pytho
   $(shell $(p) -c $(PYTHON_CHECK) 2>/dev/null && echo $(p))))
 TORCH ?= $(shell grep '^torch==' constraints.txt)
 EXTRAS := agents,rewards,data,distributed,lm,ui,web,zoo,docs,dev
+FREE := none
+DOORS := agents,data,lm,web,dev
 
 PYTHON_CHECK := 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))'
 BIN := $(VENV)/bin

@@ -71,6 +71,10 @@ def _named(value: Any) -> Iterator[str]:
     elif isinstance(value, Mapping):
         if value.get("trust"):
             yield "trust"
+        if value.get("simulator") == "lm":
+            yield "lm"
+        if isinstance(value.get("lm"), Mapping):
+            yield f"openai:{value['lm'].get('model', '')}"
         for key, part in value.items():
             yield from _named(key)
             yield from _named(part)

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from agents.decoding.distributions import nucleus
 from agents.models.masking import FORBIDDEN
+from agents.models.observations import Observed
 from dialgym.language.tokenizers import END, FIRST_TEXT, PAD
 
 Seed = int | torch.Generator | None
@@ -125,8 +125,8 @@ def say_tokens(
         logits = policy.get_distribution(tokens, masks(tokens)).distribution.logits[0]
         logits = spoken(policy, logits)
         token = sampling.next_token(logits, generator)
-        if sampling.deterministic and policy.config["avoid_repeats"] is not None:
-            token = int(policy.likeliest(logits.softmax(-1)[None], tokens, np.array([place])))
+        if sampling.deterministic:
+            token = int(policy.likeliest(logits.softmax(-1)[None], Observed.of(tokens)))
         said.append(token)
         if token == END:
             break

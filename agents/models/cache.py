@@ -225,13 +225,18 @@ def weights_version(model: Any) -> Hashable:
 
     That is an in-place update of a weight, a weight that is replaced, and another precision.
     """
+    return precision(model.embedding.device), weight_versions(model)
+
+
+def weight_versions(model: Any) -> tuple[tuple[int, int], ...]:
+    """Of each weight of a module: its address and the count of its in-place updates."""
     versions, modules = [], [model]
     while modules:  # a third of the time of `parameters()`, in every step of a rollout
         module = modules.pop()
         weights = [p for p in module._parameters.values() if p is not None]
         versions += [(p.data_ptr(), p._version) for p in weights]
-        modules += module._modules.values()
-    return precision(model.embedding.device), tuple(versions)
+        modules += [part for part in module._modules.values() if part is not None]
+    return tuple(versions)
 
 
 def computing_dtype(weight: Tensor) -> torch.dtype:

@@ -8,7 +8,7 @@ from typing import Any
 
 from gymnasium import spaces
 
-from agents.decoding.repeats import check_repeats
+from agents.decoding.repeats import fitting_repeats
 from agents.decoding.sampling import Sampling
 from agents.policies.belief import BeliefPolicy
 from agents.policies.gpt import GPTActorCritic
@@ -43,9 +43,7 @@ def with_decoding(model: Any, **settings: Any) -> Any:
     spoken = {name: settings[name] for name in settings if name not in tokens}
     _change_tokens(policy, tokens)
     if "avoid_repeats" in spoken:
-        least = spoken.pop("avoid_repeats")
-        check_repeats(least, policy.token_space)
-        policy.config["avoid_repeats"] = least
+        _change_repeats(policy, spoken.pop("avoid_repeats"))
     return _speaker(model, spoken) if spoken else model
 
 
@@ -88,6 +86,22 @@ def _change_tokens(policy: Any, settings: Mapping[str, Any]) -> None:
         policy.decoding = replace(policy.decoding, **settings)
     elif settings:
         policy.sampling = Sampling(**settings)
+
+
+def _change_repeats(policy: GPTActorCritic, least: float | None) -> None:
+    """Set `avoid_repeats` of a policy.
+
+    Raises:
+        ValueError: it is no probability, or the observations do not tell whose an utterance is.
+    """
+    fitting = fitting_repeats(least, policy.token_space)
+    if fitting != least:
+        raise ValueError(
+            "avoid_repeats: expected an observation space with a `learner_tag`, which tells the "
+            "learner's utterances from others', got "
+            f"{type(policy.token_space).__name__}; leave it out"
+        )
+    policy.config["avoid_repeats"] = fitting
 
 
 def _speaker(model: Any, settings: dict[str, Any]) -> BeamSpeaker | RankedSpeaker:

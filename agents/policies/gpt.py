@@ -22,7 +22,7 @@ from stable_baselines3.common.type_aliases import PyTorchObs, Schedule
 from torch import Tensor
 
 from agents.decoding.distributions import TokenDistribution
-from agents.decoding.repeats import check_repeats, unrepeated
+from agents.decoding.repeats import LEAST, Decided, fitting_repeats, unrepeated
 from agents.decoding.sampling import Masks, Sampling, say_tokens
 from agents.models.build import Execution, build_networks, make_optimizer
 from agents.models.cache import to_device
@@ -58,9 +58,8 @@ class GPTActorCritic(BasePolicy):
     Args:
         observation_space: `Box(0, V - 1, (L,), int)`, token ids, padded with 0 on either side;
             `learner_tag` and `automaton` are used when the space has them. Or a `Dict` with that
-            under "tokens" or "observation" and beside it "action_mask" (V,), which tokens may be
-            said, and "features" (...,), an array that a linear map makes a bias on the embeddings
-            of all tokens, such as what an image shows.
+            under "tokens" or "observation" and beside it "action_mask" (V,), of allowed tokens, and
+            "features" (...,), such as of an image, made a bias on all embeddings by a linear map.
         action_space: `Discrete(V)`.
         lr_schedule: as everywhere in Stable-Baselines3.
         preset: "nano" (2 layers of 64; the default), "mini" (4 of 256) or "small" (12 of 768).
@@ -89,17 +88,16 @@ class GPTActorCritic(BasePolicy):
         temperature: divides the logits wherever they are asked for, in rollouts, updates and
             evaluations alike. Below 1 a clone of mixed play begins with what it deems likely; see
             `start_from`, which takes the weights and not the temperature.
-        avoid_repeats: a deterministic choice does not lead into an utterance that the learner has
-            said before in the dialogue, where another token has at least this probability; see
-            `agents.decoding.repeats`. None, the default, takes the likeliest token always.
+        avoid_repeats: deterministic choices do not say a whole utterance of the learner's again
+            where an alternative has at least this probability; see `agents.decoding.repeats`. None,
+            as where the space has no `learner_tag`, always takes the likeliest token.
         optimizer_class, optimizer_kwargs: as everywhere in Stable-Baselines3.
 
     Raises:
         ValueError: the spaces are not tokens in, token out.
     """
 
-    # Set before the parent's constructor, which calls `_build`.
-    config: dict[str, Any]
+    config: dict[str, Any]  # set before the parent's constructor, which calls `_build`
     action_dist: Distribution
 
     def __init__(
@@ -120,7 +118,7 @@ class GPTActorCritic(BasePolicy):
         value_head: str | type[torch.nn.Module] | Mapping[str, Any] | None = None,
         execution: Execution | Mapping[str, Any] | None = None,
         temperature: float = 1.0,
-        avoid_repeats: float | None = None,
+        avoid_repeats: float | None = LEAST,
         **options: Unpack[PolicyOptions],
     ) -> None:
         if options.pop("use_sde", False):
@@ -128,7 +126,6 @@ class GPTActorCritic(BasePolicy):
         check_spaces(observation_space, action_space)
         if finite_number("temperature", temperature) <= 0:
             raise ValueError(f"temperature: expected a number above 0, got {temperature}")
-        check_repeats(avoid_repeats, token_space(observation_space))
         self.config = {
             "preset": preset,
             "n_layer": n_layer,
@@ -143,7 +140,7 @@ class GPTActorCritic(BasePolicy):
             "value_head": value_head,
             "execution": settings_as(Execution, "execution", execution),
             "temperature": temperature,
-            "avoid_repeats": avoid_repeats,
+            "avoid_repeats": fitting_repeats(avoid_repeats, token_space(observation_space)),
         }
         super().__init__(
             observation_space,
@@ -183,6 +180,7 @@ class GPTActorCritic(BasePolicy):
         self.value_caches = self.caches
         if self.value_backbone is not None:
             self.value_caches = RolloutCaches(self.value_backbone, self.value_features)
+        self.decided = Decided()
         self.optimizer = make_optimizer(self, lr_schedule)
 
     def _build_features(self) -> None:
@@ -229,6 +227,7 @@ class GPTActorCritic(BasePolicy):
     def set_training_mode(self, mode: bool) -> None:
         if mode:  # an update follows, after which nothing cached is valid
             self.caches.version = self.value_caches.version = None
+            self.decided = Decided()
         super().set_training_mode(mode)
 
     # Distributions
@@ -289,7 +288,7 @@ class GPTActorCritic(BasePolicy):
         return values, distribution.log_prob(actions), distribution.entropy()
 
     def get_distribution(  # type: ignore[override]
-        self, obs: PyTorchObs, action_masks: MASK_TYPES | None = None
+        self, obs: PyTorchObs | Observed, action_masks: MASK_TYPES | None = None
     ) -> Distribution:
         """Distribution of the next token after each observation."""
         seen = Observed.of(obs)
@@ -305,17 +304,21 @@ class GPTActorCritic(BasePolicy):
         deterministic: bool = False,
         action_masks: MASK_TYPES | None = None,
     ) -> Tensor:
-        distribution = self.get_distribution(observation, action_masks)
-        if not deterministic or self.config["avoid_repeats"] is None:
-            return distribution.get_actions(deterministic=deterministic)
         seen = Observed.of(observation)
-        probabilities = distribution.distribution.probs  # type: ignore[union-attr]
-        return self.likeliest(probabilities, seen.tokens, seen.lengths)
+        distribution = self.get_distribution(seen, action_masks)
+        if not deterministic:
+            return distribution.get_actions()
+        return self.likeliest(distribution.distribution.probs, seen)  # type: ignore[union-attr]
 
-    def likeliest(self, probabilities: Tensor, tokens: Tensor, lengths: np.ndarray) -> Tensor:
-        """The likeliest tokens (B,) after windows (B, L) that `avoid_repeats` leaves."""
-        tag, least = self.token_space.learner_tag, self.config["avoid_repeats"]
-        return unrepeated(probabilities, tokens.cpu().numpy(), lengths, tag, least)
+    def likeliest(self, probabilities: Tensor, seen: Observed) -> Tensor:
+        """The next tokens (B,) by `probabilities` (B, V), without repeats; see `avoid_repeats`."""
+        tag, least = getattr(self.token_space, "learner_tag", -1), self.config["avoid_repeats"]
+        self.decided.keep_up(self)
+        return unrepeated(probabilities, seen, tag, least, self._ahead, self.decided)
+
+    def _ahead(self, seen: Observed) -> Tensor:
+        """Probabilities (b, V) of the next tokens after what may come to be observed."""
+        return self.get_distribution(seen).distribution.probs  # type: ignore[union-attr]
 
     def utter(
         self,

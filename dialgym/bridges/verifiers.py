@@ -114,10 +114,10 @@ def as_wire(message: Any) -> dict[str, str]:
 
 def note_rewards(trace: Any, replies: Sequence[ChatReply]) -> None:
     """Record in a trace what was earned, up to where it was cut."""
-    trace.record_reward("return", sum([reply.reward for reply in replies]))
+    trace.record_reward("return", sum(reply.reward for reply in replies))
     trace.record_metric("success", bool(replies) and replies[-1].info["is_success"])
     for name in replies[-1].components if replies else ():
-        trace.record_metric(f"reward_{name}", sum([reply.components[name] for reply in replies]))
+        trace.record_metric(f"reward_{name}", sum(reply.components[name] for reply in replies))
     trace.info["turn_rewards"] = [reply.reward for reply in replies]
     trace.info["turn_components"] = [dict(reply.components) for reply in replies]
     for name in ("terminated", "truncated"):

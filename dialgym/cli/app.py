@@ -24,15 +24,18 @@ from dialgym.cli.leaderboard import leaderboard
 from dialgym.cli.new import new
 from dialgym.cli.play import play
 from dialgym.cli.serve import serve
+from dialgym.cli.tape import tape
 from dialgym.cli.tasks import check, check_domain, list_ids
 from dialgym.cli.terminal import read_any_bytes
 from dialgym.cli.train import train, train_command
 from dialgym.cli.train_models import train_guesser, train_reward_model
 from dialgym.cli.view import view
 from dialgym.cli.zoo import zoo
+from dialgym.io.chat_client import STOPS
 
-KNOWN = (ValueError, ImportError, OSError, FloatingPointError)
-"""Errors of our functions for bad arguments, missing packages or files, and NaN."""
+KNOWN = (ValueError, ImportError, OSError, FloatingPointError, *STOPS)
+"""Errors of our functions for bad arguments, missing packages or files, NaN, and of models behind a
+service."""
 LATE = {"train": train_command, "import": import_command}
 """Commands whose options are fields of a dataclass, which takes a while to import."""
 
@@ -108,6 +111,7 @@ app.command("import")(import_)
 app.command("push")(push)
 app.add_typer(new, name="new")
 app.add_typer(data, name="data")
+app.add_typer(tape, name="tape")
 app.command("train")(train)
 app.command("train guesser")(train_guesser)
 app.command("train reward-model")(train_reward_model)

@@ -1,6 +1,9 @@
 """``dialgym chat``: talk to an agent or a language model at the terminal."""
 
-from collections.abc import Callable
+import asyncio
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,7 +20,9 @@ from dialgym.cli.common import (
     show_commands,
 )
 from dialgym.cli.verdict import AskRatings, ask_success
+from dialgym.language.model_text import READINGS
 from dialgym.simulators.human import speaker_style
+from dialgym.simulators.language_model import DRAWN, is_language_model, language_model
 
 COMMANDS = {
     "/reset": "Forget what was said.",
@@ -33,7 +38,7 @@ def chat(
         typer.Option(
             "--model",
             "-m",
-            metavar="PATH | zoo:NAME | hf:NAME",
+            metavar="PATH | zoo:NAME | hf:NAME | openai:MODEL",
             help="An agent or language model.",
         ),
     ],
@@ -60,9 +65,21 @@ def chat(
     """Talk to an agent, or to a language model, at the terminal; /help shows what else it does.
 
     It takes a saved model, the folder of a run, zoo:NAME, or a causal language model: its folder,
-    hf:NAME or hf:NAME@REVISION. An agent that chooses acts plays a dialogue where it was trained:
-    you are the user. Lines may be piped in.
+    hf:NAME or hf:NAME@REVISION; or openai:MODEL behind a service, with -p base_url=URL. An agent
+    that chooses acts plays a dialogue where it was trained: you are the user. Lines may be piped
+    in.
     """
+    if is_language_model(model):
+        given = {
+            "temperature": 0.0 if deterministic else temperature,
+            "top_p": top_p,
+            **({"max_tokens": max_tokens} if max_tokens else {}),
+            **({"extra": {"top_k": top_k}} if top_k else {}),
+            **settings(param, "--param"),
+        }
+        with served_replies(model, given, seed) as reply:
+            _talk(reply, model, ratings)
+        return
     agents = require_agents()
     own = settings(param, "--param")
     speaker = agents.load_speaker(model, trust, device, **own)
@@ -81,7 +98,44 @@ def chat(
     from agents.decoding.sampling import generator_of
 
     generator = generator_of(seed)
-    session = Session(lambda text, history: agent.chat(text, history, seed=generator))
+    _talk(lambda text, history: agent.chat(text, history, seed=generator), model, ratings)
+
+
+@contextmanager
+def served_replies(
+    model: str, settings: dict[str, Any], seed: int | None
+) -> Iterator[Callable[[str, list[str]], str]]:
+    """Replies of a language model behind a service; at the end it is told what was asked.
+
+    Args:
+        model: ``openai:MODEL``.
+        settings: as of `language_model`.
+        seed: of sampling; None for a random one.
+    """
+    from dialgym.io.model_settings import usage_text
+    from dialgym.language.messages import ASSISTANT, USER
+
+    speaker = language_model(model, **settings)
+    rng = random.Random(seed)
+
+    def reply(text: str, history: list[str]) -> str:
+        roles = (USER, ASSISTANT)
+        said = [*history, text]
+        messages = [{"role": roles[i % 2], "content": line} for i, line in enumerate(said)]
+        answered = speaker.client.complete(messages, rng.randrange(DRAWN), len(history) // 2)
+        return READINGS[speaker.form.answer](runner.run(answered).text).strip()
+
+    with asyncio.Runner() as runner:
+        try:
+            yield reply
+        finally:
+            runner.run(speaker.client.close())
+            console.print(usage_text(speaker.client.usage.counts()), style="dim")
+
+
+def _talk(reply: Callable[[str, list[str]], str], model: str, ratings: Path | None) -> None:
+    """Let a person talk to who gives the replies, until it leaves."""
+    session = Session(reply)
     try:
         while session.handle(console.input(_name("user"))):
             pass

@@ -17,6 +17,7 @@ from rich.progress import Progress as RichProgress
 
 from dialgym.errors import did_you_mean
 from dialgym.io.files import parse_yaml
+from dialgym.io.model_settings import SPENT, BudgetSpentError, usage_text
 from dialgym.io.saved_models import CHECKPOINT, ZOO, zoo_names
 from dialgym.io.sigterm import exit_status
 from dialgym.optional import namesake, require
@@ -100,13 +101,18 @@ def complete_policies(ctx: typer.Context) -> list[str]:
 
 @contextmanager
 def resumable(flag: str = "", without: str = "") -> Iterator[None]:
-    """Print, if the block is interrupted, the signal and the command that resumes, with `flag`."""
+    """Print, if the block is interrupted, the signal and the command that resumes, with `flag`.
+
+    So it is if the budget of a language model is spent.
+    """
     try:
         yield
-    except KeyboardInterrupt as interrupt:
+    except (KeyboardInterrupt, BudgetSpentError) as error:
         words = [word for word in sys.argv[1:] if word not in (flag, without)]
-        command = shlex.join(["dialgym", *words, *([flag] if flag else [])])
-        raise stopped(interrupt, f"Go on with: {command}") from None
+        advice = f"Go on with: {shlex.join(['dialgym', *words, *([flag] if flag else [])])}"
+        if isinstance(error, BudgetSpentError):
+            raise BudgetSpentError(f"{error} {advice}") from None
+        raise stopped(error, advice) from None
 
 
 def stopped(interrupt: KeyboardInterrupt, *more: str) -> typer.Exit:
@@ -215,9 +221,13 @@ def words(text: str) -> list[str]:
 
 @contextmanager
 def progress(what: str, total: int, unit: str = "episodes") -> Iterator[Callable[[int], None]]:
-    """Show how much is done while the block runs; yields the function that says how much more."""
+    """Show how much is done while the block runs; yields the function that says how much more.
+
+    Beside it stands what language models behind services were asked.
+    """
+    before = SPENT.counts()
     with Progress(what, total, unit) as shown:
-        yield shown.advance
+        yield lambda more: shown.reach(shown.done + more, usage_text(SPENT.since(before)))
 
 
 # Many trainings

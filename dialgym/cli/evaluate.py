@@ -30,6 +30,7 @@ from dialgym.cli.common import (
     parse_seeds,
     print_results,
     progress,
+    resumable,
     settings,
 )
 from dialgym.cli.options import set_parameters
@@ -297,7 +298,8 @@ def add(
         list[str],
         typer.Argument(
             metavar="POLICY...",
-            help="Runs or checkpoints, one for each seed; or a registered policy, or MODULE:CLASS.",
+            help="Runs or checkpoints, one for each seed; or a registered policy, openai:MODEL, or "
+            "MODULE:CLASS.",
         ),
     ],
     name: Annotated[str | None, typer.Option(help="What the table calls it.")] = None,
@@ -310,16 +312,25 @@ def add(
     ] = "1",
     out: Annotated[Path, typer.Option(help="Folder of all panels' rows.")] = ROWS,
     trust: Trust = False,
+    param: Param = None,
 ) -> None:
-    """Score a model or policy of your own by a panel's protocol: it joins the table."""
+    """Score a model or policy of your own by a panel's protocol: it joins the table.
+
+    -p has the settings of openai:MODEL: base_url=URL, temperature=0, record=TAPE ...
+    """
     from dialgym.experiments.protocol import score_policy
     from dialgym.experiments.row import SCRIPTED, check_name
     from dialgym.io.saved_models import find_checkpoint
     from dialgym.rollouts.policies import policy_name
+    from dialgym.simulators.language_model import is_language_model, language_model, row_name
     from dialgym.trust import is_code
 
     chosen = panel_named(panel)
-    default = policy_name(policies[0]).replace(":", ".")
+    given = settings(param, "--param")
+    served = language_model(policies[0], **given) if is_language_model(policies[0]) else None
+    if given and served is None:
+        raise ValueError(f"add: -p is for openai:MODEL; got {', '.join(given)} with {policies[0]}")
+    default = row_name(served) if served else policy_name(policies[0]).replace(":", ".")
     called = check_name(default if name is None else name, "--name")
     models = [find_checkpoint(policy) is not None for policy in policies]
     if not all(models) and (any(models) or len(policies) > 1):
@@ -334,7 +345,9 @@ def add(
     ]  # fmt: skip
     for policy, environment, seed, actions in work:
         trusted = trust or is_code(policy)  # it was typed
-        file = score_policy(chosen, environment, policy, called, seed, out, actions, trusted)
+        scored = served or policy
+        with resumable():
+            file = score_policy(chosen, environment, scored, called, seed, out, actions, trusted)
         console.print(f"wrote {file}", style="dim", soft_wrap=True)
     console.print(f"dialgym leaderboard show {panel} --results {out}", style="dim", soft_wrap=True)
 

@@ -82,9 +82,9 @@ def export(
     one_of("form", form, FORMS, "export")
     check_absent(folder, "export")
     values = FORMS[form](id, settings(set_))
-    templates = templates_in(f"export_{form}")
-    write_templates(folder, templates, values)
-    console.print(f"{folder}: {', '.join(sorted(templates))}", markup=False, soft_wrap=True)
+    write_templates(folder, templates_in(f"export_{form}"), values)
+    files = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+    console.print(f"{folder}: {', '.join(files)}", markup=False, soft_wrap=True)
     if ":" in id:
         module = id.partition(":")[0]
         console.print(f"Copy the module {module} into it.", markup=False, soft_wrap=True)

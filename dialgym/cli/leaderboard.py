@@ -208,7 +208,10 @@ def check(
         bool, typer.Option("--replay", help="Play the model or policy again, all episodes.")
     ] = False,
     model: Annotated[
-        Path | None, typer.Option(help="Where the model of a row lies, if not beside it.")
+        Path | None,
+        typer.Option(
+            help="Where the model of a row lies, if not beside it; the tape of openai:MODEL."
+        ),
     ] = None,
     trust: Trust = False,
 ) -> None:
@@ -220,7 +223,7 @@ def check(
     read = {file: _read(file) for path in files for file in _files_below(path)}
     alone = {path for path in files if not path.is_dir()}  # wherever they were fetched to
     rows = [row for row in read.values() if isinstance(row, ExperimentRow)]
-    if model is not None and rows and all(row.is_scripted for row in rows):
+    if model is not None and rows and all(r.is_scripted and not r.is_served for r in rows):
         raise ValueError(
             "--model: expected the row of a model, got scripted rows alone, which say their policy "
             "themselves. Leave --model out."

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from gymnasium.utils.seeding import np_random
 
 from dialgym.cli.common import (
     EnvId,
@@ -23,6 +24,7 @@ from dialgym.cli.verdict import AskRatings, ask_success
 from dialgym.registry import RegistryEntry, entry_of, make_task
 from dialgym.simulators import Speaker
 from dialgym.simulators.human import examples, turns_of
+from dialgym.simulators.language_model import LM, LanguageModelSpeaker, is_language_model
 from dialgym.tasks import Task
 from dialgym.views.dialogue import Dialogue
 from dialgym.views.speakers import other_party
@@ -36,7 +38,7 @@ def play(
     against: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME | PATH | zoo:NAME | hf:NAME | openai:MODEL",
+            metavar="NAME | PATH | zoo:NAME | hf:NAME | openai:MODEL | lm",
             help="The other party: a registered name, a trained model, a language model.",
             autocompletion=complete_policies,
         ),
@@ -65,6 +67,10 @@ def play(
     set_: Set = None,
     param: Param = None,
     ratings: AskRatings = None,
+    show_prompt: Annotated[
+        bool,
+        typer.Option("--show-prompt", help="Print what a language model --against is told, only."),
+    ] = False,
 ) -> None:
     """Play a dialogue at the terminal, or watch a policy play it.
 
@@ -77,7 +83,47 @@ def play(
     kwargs = {**suited, **settings(set_)}
     fixed = settings(option, "--option")
     chosen = settings(param, "--param")
+    if show_prompt:
+        told = prompt_of(
+            entry, {**kwargs, "learner": as_}, {"name": against, **chosen}, seed, fixed
+        )
+        console.print(told, markup=False, soft_wrap=True)
+        return
     play_dialogue(entry, as_, against, kwargs, fixed, policy, hints, seed, trust, chosen, ratings)
+
+
+def prompt_of(
+    entry: RegistryEntry,
+    kwargs: dict[str, Any],
+    simulator: dict[str, Any],
+    seed: int | None,
+    options: dict[str, Any],
+) -> str:
+    """The first message of the chat of a language model that plays the other party.
+
+    Args:
+        entry: the environment.
+        kwargs: its settings.
+        simulator: the model's name and settings.
+        seed: of the dialogue; None for a random one.
+        options: of the reset.
+
+    Raises:
+        ValueError: it is no language model behind a service.
+    """
+    from dialgym.rollouts.episodes import episode_seed
+    from dialgym.rollouts.player import make_dialogue
+
+    dialogue = make_dialogue(entry, {**kwargs, "simulator": simulator})
+    task, speaker = dialogue.task, dialogue.other
+    if not isinstance(speaker, LanguageModelSpeaker):
+        raise ValueError(
+            f"--show-prompt: expected --against openai:MODEL or lm; got {simulator['name']!r}."
+        )
+    party = other_party(task, dialogue.learner)
+    number = secrets.randbelow(2**31) if seed is None else seed
+    state = task.initial(np_random(episode_seed(number, 0))[0], options)
+    return speaker.form.first_message(task, task.observed(state, party), party)
 
 
 def play_dialogue(
@@ -113,7 +159,8 @@ def play_dialogue(
     expert = entry.row.expert_name
     opponent: Any = against or _opponent(dialogue, expert)
     own, others = (policy_kwargs or {}, {}) if policy else ({}, policy_kwargs or {})
-    more = {**others, **({"trust": True} if against and trust else {})}
+    loaded = against and not (against == LM or is_language_model(against))
+    more = {**others, **({"trust": True} if loaded and trust else {})}
     kwargs["simulator"] = {"name": opponent, **more} if more else opponent
     number = secrets.randbelow(2**31) if seed is None else seed
     if policy is None:

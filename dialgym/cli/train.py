@@ -20,6 +20,7 @@ from dialgym.cli.common import (
     stopped,
 )
 from dialgym.cli.options import PAIRS, command_of, set_parameters
+from dialgym.io.model_settings import BudgetSpentError
 
 HOME = "agents.training.config"
 
@@ -97,10 +98,12 @@ def _resumable(config: Any) -> Iterator[None]:
     """Print, where a run is interrupted, the command that goes on."""
     try:
         yield
-    except KeyboardInterrupt as interrupt:
+    except (KeyboardInterrupt, BudgetSpentError) as error:
         words = ["dialgym", "train", "--resume", str(config.folder)]
-        words += ["--trust"] if config.trust else []
-        raise stopped(interrupt, f"Go on with: {shlex.join(words)}") from None
+        advice = f"Go on with: {shlex.join(words + (['--trust'] if config.trust else []))}"
+        if isinstance(error, BudgetSpentError):
+            raise BudgetSpentError(f"{error} {advice}") from None
+        raise stopped(error, advice) from None
 
 
 # Options from the fields of TrainConfig

@@ -6,7 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypedDict, Unpack
 
-from dialgym.datasets.collector import Collector, Folder, Recipe, recipe_of
+from dialgym.datasets.collector import Collector, Folder, Interrupted, Recipe, recipe_of
 from dialgym.datasets.dataset import Dataset
 from dialgym.datasets.schema import arrow, read_tables, settings_beside
 from dialgym.datasets.workers import collect_in_workers
@@ -15,6 +15,7 @@ from dialgym.io.locks import locked
 from dialgym.registry import Environment, entry_of
 from dialgym.rollouts import Report
 from dialgym.rollouts.player import Source
+from dialgym.rollouts.policies import with_own_settings
 from dialgym.views.making import check_portable
 
 
@@ -23,11 +24,12 @@ class CollectOptions(TypedDict, total=False):
 
     Attributes:
         env_kwargs: settings as for ``gym.make(id, ...)``, plain values.
-        policy_kwargs: settings of a registered policy (``{"smart": 0.3}``), or of how a saved model
-            speaks (``{"beta": 4.0}``), see `agents.with_decoding`.
+        policy_kwargs: settings of a registered policy (``{"smart": 0.3}``), of a language model
+            behind a service, or of how a saved model speaks (``{"beta": 4.0}``), see
+            `agents.with_decoding`.
         options: of each reset; they fix hidden parts of the dialogue.
         deterministic: a policy with `predict` takes the likeliest action, else samples.
-        num_envs: dialogues at once, for such a policy; 128 by default.
+        num_envs: dialogues at once, for such a policy and one behind a service; 128 by default.
         shard_size: episodes in a file, 2,048 by default. A killed collector loses at most one
             file's worth.
         name: of the policy in the dataset.
@@ -64,8 +66,9 @@ def collect(
     Args:
         id: an environment: an id, a task, its class, or ``module:Class``.
         policy: a registered name, an object with ``reply(task, state, rng) -> str``, an object
-            with Stable-Baselines3's ``predict``, or the path to a checkpoint; or a generator of
-            the task, by name or object, whose episodes may be several dialogues.
+            with Stable-Baselines3's ``predict``, the path to a checkpoint, or ``openai:MODEL``; a
+            mapping of a ``name`` and settings; or a generator of the task, by name or object,
+            whose episodes may be several dialogues.
         episodes: number of episodes.
         seed: a whole number from 0.
         workers: 0 for this process; k to share the work among k processes.
@@ -80,6 +83,8 @@ def collect(
         ValueError: an argument is impossible, or `path` holds another collection.
         OSError: `path` cannot be written, or another process is writing there.
         FileNotFoundError: there is no such checkpoint.
+        BudgetSpentError: the budget of a language model is spent; `path` has whole dialogues, and
+            the same arguments go on.
         ImportError: pyarrow is not installed, or a checkpoint is given without `agents`.
     """
     given: dict[str, Any] = {**more}
@@ -88,13 +93,14 @@ def collect(
     env_kwargs = dict(given.pop("env_kwargs", None) or {})
     if workers:
         check_portable(entry, env_kwargs)
+    policy, settings = with_own_settings(policy, given.pop("policy_kwargs", None))
     recipe = recipe_of(
         entry,
         policy,
         seed,
         given.pop("name", None),
         env_kwargs={**settings_beside(entry), **env_kwargs},
-        policy_kwargs=dict(given.pop("policy_kwargs", None) or {}),
+        policy_kwargs=settings,
         options=dict(given.pop("options", None) or {}),
         **given,
     )
@@ -108,7 +114,10 @@ def collect(
             return _into_folder(recipe, episodes, workers, Path(folder), report)
     collector = Collector(recipe)
     parts = [recipe.episodes(shard, episodes) for shard in range(recipe.shards(episodes))]
-    return Dataset(arrow().concat_tables([collector.table(part, report) for part in parts]))
+    try:
+        return Dataset(arrow().concat_tables([collector.table(part, report) for part in parts]))
+    except Interrupted as cut:
+        raise cut.reason from None
 
 
 def _into_folder(

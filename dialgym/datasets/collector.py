@@ -26,11 +26,13 @@ from dialgym.errors import whole_number
 from dialgym.io.checksums import remove_checked
 from dialgym.io.files import read_json, write_text
 from dialgym.io.hub import check_commits, commits
+from dialgym.io.model_settings import BudgetSpentError
 from dialgym.io.saved_models import find_checkpoint
 from dialgym.registry import RegistryEntry
 from dialgym.rollouts import Player, Report
 from dialgym.rollouts.player import Source
 from dialgym.rollouts.policies import policy_name
+from dialgym.simulators.language_model import is_language_model, spoken_settings
 from dialgym.versions import VERSION
 
 RECIPE = "collection.json"
@@ -71,11 +73,18 @@ class Recipe:
         """The recipe as plain values, to tell one from another."""
         facts = {**self.__dict__, "env": self.env.id, "policy": self.name}
         del facts["trust"]
-        facts["env_kwargs"] = dict(self.env_kwargs)
-        facts["policy_kwargs"] = {k: _plain(v) for k, v in self.policy_kwargs.items()}
+        facts["env_kwargs"] = _of_words(self.env_kwargs)
+        own = {"name": self.policy, **self.policy_kwargs}
+        facts["policy_kwargs"] = {k: _plain(v) for k, v in _of_words(own).items() if k != "name"}
         if isinstance(self.policy, (str, PathLike)) and (file := find_checkpoint(self.policy)):
             facts["checkpoint"] = hashlib.sha256(file.read_bytes()).hexdigest()[:16]
         return facts
+
+
+def _of_words(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings without those of language models that leave the words as they are."""
+    kept = spoken_settings(settings) if is_language_model(settings.get("name")) else settings
+    return {key: _of_words(v) if isinstance(v, Mapping) else v for key, v in kept.items()}
 
 
 def _plain(value: Any) -> Any:
@@ -87,7 +96,7 @@ def _plain(value: Any) -> Any:
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C while episodes were played.
+    """Ctrl-C, or a budget that is spent, while episodes were played.
 
     Attributes:
         episodes: that are over.
@@ -97,6 +106,11 @@ class Interrupted(KeyboardInterrupt):
     def __init__(self, episodes: range, table: Any) -> None:
         super().__init__("interrupted; whole shards are kept")
         self.episodes, self.table = episodes, table
+
+    @property
+    def reason(self) -> BaseException:
+        """The error to go on with, once the dialogues are kept."""
+        return self.__cause__ if isinstance(self.__cause__, BudgetSpentError) else self
 
 
 class Collector:
@@ -134,7 +148,8 @@ class Collector:
         """The dialogues of some episodes as an Arrow table, in their order.
 
         Raises:
-            Interrupted: Ctrl-C was pressed; it has the dialogues of the episodes before.
+            Interrupted: Ctrl-C was pressed, or a budget is spent; it has the dialogues of the
+                episodes before.
         """
         jobs = [(self.recipe.seed, episode) for episode in episodes]
         recorder, stop = Recorder(self._origin(), self.recipe.options), episodes.start
@@ -142,7 +157,7 @@ class Collector:
             for played in self.player.play(jobs, self.recipe.options, report):
                 recorder.add(played)
                 stop = max(stop, int(played.episodes[-1]) + 1)
-        except KeyboardInterrupt as error:
+        except (KeyboardInterrupt, BudgetSpentError) as error:
             raise Interrupted(range(episodes.start, stop), recorder.table()) from error
         return recorder.table()
 
@@ -227,6 +242,7 @@ class Folder:
 
         Raises:
             KeyboardInterrupt: Ctrl-C was pressed.
+            BudgetSpentError: the budget of a language model is spent.
         """
         begun = self.begun(part, collector.recipe)
         before = [read_tables([self.files()[begun]])] if begun else []
@@ -235,7 +251,7 @@ class Folder:
         except Interrupted as cut:
             if cut.episodes:
                 self._replace(begun, range(part.start, cut.episodes.stop), [*before, cut.table])
-            raise
+            raise cut.reason from None
         self._replace(begun, part, [*before, fresh])
 
     def _replace(self, begun: range, part: range, tables: list[Any]) -> None:

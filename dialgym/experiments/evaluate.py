@@ -10,6 +10,7 @@ import numpy as np
 from dialgym.errors import check_arguments, whole_number
 from dialgym.experiments.measures import check_names, with_measures
 from dialgym.experiments.result import DRAWN, GREEDY, Episodes, Result
+from dialgym.io.model_settings import SPENT
 from dialgym.registry import Environment, RegistryEntry, entry_of
 from dialgym.rollouts import EpisodeBatch, Player, Policy, Report
 from dialgym.rollouts.player import open_where_trained, policy_names
@@ -18,8 +19,10 @@ from dialgym.rollouts.policies import (
     plays_by_sampling,
     policy_name,
     settings_of,
+    with_own_settings,
 )
 from dialgym.simulators import is_oracle
+from dialgym.simulators.language_model import label_of
 from dialgym.views.arguments import Options
 from dialgym.views.options import REWARD_OPTIONS
 
@@ -32,7 +35,8 @@ class EvaluateOptions(TypedDict, total=False):
 
     Attributes:
         name: what tables call the policy.
-        num_envs: dialogues at once, for a policy with `predict`; 128 by default.
+        num_envs: dialogues at once, for a policy with `predict` and one behind a service; 128 by
+            default.
         deterministic: such a policy takes the likeliest action, else draws one. None for as it
             learned: one that draws its actions while it learns (PPO, GRPO ...) draws them here,
             any other takes the likeliest. `Result.actions` says which.
@@ -41,8 +45,9 @@ class EvaluateOptions(TypedDict, total=False):
         record: what is said is kept, in `Episodes.dialogues`.
         options: of every reset, or of that of each episode, the same for each seed; they fix
             hidden parts of the dialogues.
-        policy_kwargs: settings of a registered policy, or of how a saved model speaks, such as
-            ``{"beta": 4.0}``, see `agents.with_decoding`; in `Result.policy_kwargs`. With one of
+        policy_kwargs: settings of a registered policy, of a language model behind a service, or of
+            how a saved model speaks, such as ``{"beta": 4.0}``, see `agents.with_decoding`; in
+            `Result.policy_kwargs`. With one of
             drawing (temperature, top_k, top_p) actions are drawn, unless `deterministic` is given.
         measures: of replies, in tasks of replies: ROUGE, METEOR, BLEU, intent ..., or any reward;
             see `dialgym.rewards.metrics`. They are in `Episodes.measures` and `Episodes.figures`.
@@ -75,9 +80,10 @@ def evaluate(
     Args:
         policy: a registered name (``random``, ``optimal`` ...), an object with
             ``reply(task, state, rng) -> str`` or ``act(task, state, rng)``, an object with
-            Stable-Baselines3's ``predict`` for observations of a token or act view, or the path
-            to a checkpoint. A scripted one is given what its party may know (`Task.observed`);
-            one with ``oracle = True`` is given all, and tables mark it.
+            Stable-Baselines3's ``predict`` for observations of a token or act view, the path to a
+            checkpoint, or ``openai:MODEL``, a language model behind a service; or a mapping of a
+            ``name`` and settings. A scripted one is given what its party may know
+            (`Task.observed`); one with ``oracle = True`` is given all, and tables mark it.
         ids: one id or several; a task, its class or ``module:Class`` stands for one. None for where
             the policy was trained, with the settings that it was trained with.
         episodes: for each seed.
@@ -93,13 +99,15 @@ def evaluate(
         dialgym.tasks.HiddenStateError: a policy that is no oracle asks for what is hidden.
         FileNotFoundError: there is no such checkpoint.
         ImportError: a checkpoint is given and the package `agents` cannot be imported.
+        BudgetSpentError: the budget of a language model is spent.
     """
     check_arguments(more, EvaluateOptions.__annotations__, "evaluate")
+    policy, settings = with_own_settings(policy, more.get("policy_kwargs"))
     kwargs, called = dict(env_kwargs or {}), more.get("name") or policy_name(policy)
     measures = check_names(more.get("measures", ()), "evaluate")
     trust, best = more.get("trust", False), more.get("deterministic")
     record = more.get("record", False)
-    settings = dict(more.get("policy_kwargs") or {})
+    before = SPENT.counts()
     if ids is None:
         policy, ids, remembered = open_where_trained(policy, trust, settings)
         kwargs = {**remembered, **kwargs}
@@ -136,8 +144,8 @@ def evaluate(
             part = with_measures(part, player.task, measures, played)
         by_id[entry.id] = part if record else replace(part, dialogues=())
     actions = (GREEDY if best else DRAWN) if drawing else ""
-    given = own or settings_of(opened)
-    return Result(called, tuple(seeds), by_id, kwargs, stand_ins, oracle, actions, given)
+    given, usage = own or settings_of(opened) or label_of(opened), SPENT.since(before)
+    return Result(called, tuple(seeds), by_id, kwargs, stand_ins, oracle, actions, given, usage)
 
 
 def _of_seeds(options: Options | None, seeds: int) -> Options | None:

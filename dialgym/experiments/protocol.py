@@ -33,11 +33,13 @@ from dialgym.experiments.row_checks import check_author
 from dialgym.experiments.rules import rules_of
 from dialgym.io.checksums import write_json_checked
 from dialgym.io.files import check_writable, explained, read_json, write_atomically
+from dialgym.io.model_settings import SPENT
 from dialgym.io.saved_models import find_checkpoint
 from dialgym.registry import entry_of
 from dialgym.rollouts import Policy
 from dialgym.rollouts.player import make_dialogue, policy_names
-from dialgym.rollouts.policies import learns_by_sampling, open_policy
+from dialgym.rollouts.policies import learns_by_sampling, open_policy, policy_name
+from dialgym.simulators.language_model import facts_of, is_language_model
 from dialgym.tasks import Task
 from dialgym.versions import command_line, hardware, versions
 
@@ -150,7 +152,8 @@ def score_policy(
 
     Args:
         panel, environment: what is played.
-        policy: as of `dialgym.evaluate`: a name, a checkpoint, an object.
+        policy: as of `dialgym.evaluate`: a name, a checkpoint, an object. The row of a language
+            model behind a service has its host, its sampling, and what was asked.
         name: of the row.
         seed: of its training, or which of several such policies it is.
         out: the folder of all panels.
@@ -168,10 +171,12 @@ def score_policy(
     started, cpu = time.monotonic(), time.process_time()
     file = out / row_file(panel.name, name, environment.id, seed)
     model = find_checkpoint(policy) if isinstance(policy, (str, Path)) else None
-    label = policy_path(policy)
+    if isinstance(policy, Mapping) or is_language_model(policy):
+        policy = open_policy(policy)
+    label, served, before = policy_path(policy), facts_of(policy), SPENT.counts()
     kind = SCRIPTED if model is None else "model"
     check_author(panel, environment, name, seed, kind, label)
-    _refuse_another(file, model, label)
+    _refuse_another(file, model, label, served)
     if model is not None:
         _refuse_again(file, model)
     check_writable(file.parent if model is None else file.with_suffix(""))
@@ -183,11 +188,13 @@ def score_policy(
     cost = {"wall_seconds": time.monotonic() - started, "cpu_seconds": time.process_time() - cpu}
     row = {
         **row_head(panel, environment, name, seed, kind, label),
+        "settings": served,
         **figures,
         "way": SCRIPTED if model is None else actions,
         "hashes": hashes,
         "curve": [],
         "cost": {key: round(value, 1) for key, value in cost.items()},
+        **({"usage": SPENT.since(before)} if served else {}),
         "hardware": hardware(),
         "command": command_line(),
         "versions": versions(),
@@ -204,12 +211,15 @@ def _keep_model(model: Path, file: Path) -> None:
         write_atomically(copy, lambda temporary: shutil.copyfile(model, temporary))
 
 
-def _refuse_another(file: Path, model: Path | None, policy: str) -> None:
+def _refuse_another(
+    file: Path, model: Path | None, policy: str, settings: Mapping[str, Any]
+) -> None:
     """Raise ValueError where a file is the row of another model, or of another scripted policy."""
     if not file.exists():
         return
     row, hashes = _row_in(file)
-    if not is_model_of(hashes, model) or (model is None and row.get("policy") != policy):
+    other = row.get("policy") != policy or row.get("settings") != settings
+    if not is_model_of(hashes, model) or (model is None and other):
         raise ValueError(
             f"{str(file)!r} is the row of another policy ({row.get('policy')}, "
             f"{row.get('kind')}). Choose another name (--name), give all checkpoints of one name "
@@ -243,9 +253,11 @@ def training_actions(model: Any) -> str:
 
 
 def policy_path(policy: Policy) -> str:
-    """``module:Class`` of a policy that is an object; a path as it is."""
+    """``module:Class`` of a policy that is an object; a path, and ``openai:MODEL``, as it is."""
     if isinstance(policy, (str, PathLike)):
         return str(policy)
+    if facts_of(policy):
+        return policy_name(policy)
     return f"{type(policy).__module__}:{type(policy).__qualname__}"
 
 

@@ -24,6 +24,7 @@ from dialgym.experiments.statistics import (
 )
 from dialgym.experiments.tables import markdown_table, rich_table
 from dialgym.io.checksums import read_json_checked, write_json_checked
+from dialgym.io.model_settings import usage_text
 from dialgym.io.tables import html_table
 from dialgym.registry import NAMESPACE
 from dialgym.rollouts import EpisodeBatch
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 DRAWN, GREEDY = "drawn", "greedy"
 PREFIX = f"{NAMESPACE}/"
 ENTRIES = ("policy", "seeds", "env_kwargs", "stand_ins", "oracle", "actions", "environments")
-"""Of a result as JSON; `policy_kwargs` too, which older files do not have."""
+"""Of a result as JSON; `policy_kwargs` and `usage` too, which older files do not have."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -137,7 +138,10 @@ class Result:
         oracle: whether the policy knows what its party is not told; tables say so.
         actions: of a policy that draws its actions while it learns: whether they were ``"drawn"``
             here, too, or the likeliest taken, ``"greedy"``; tables say so. Else empty.
-        policy_kwargs: the policy's settings, such as ``{"beta": 4.0}``; tables say so.
+        policy_kwargs: the policy's settings, such as ``{"beta": 4.0}``; tables say so. Of a
+            language model behind a service its host, and a hash of its sampling.
+        usage: counts of what such models were asked, of the policy and of simulators: requests,
+            retries, replayed, empty, cut, prompt_tokens, answer_tokens; what is 0 is left out.
     """
 
     policy: str
@@ -148,6 +152,7 @@ class Result:
     oracle: bool = False
     actions: str = ""
     policy_kwargs: Mapping[str, Any] = field(default_factory=dict)
+    usage: Mapping[str, int] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         parts = "; ".join(f"{self.label(env_id)}: {part!r}" for env_id, part in self.by_id.items())
@@ -229,6 +234,7 @@ class Result:
             "stand_ins": dict(self.stand_ins),
             "oracle": self.oracle,
             "actions": self.actions,
+            **({"usage": dict(self.usage)} if self.usage else {}),
             "environments": {env_id: _as_dict(part) for env_id, part in self.by_id.items()},
         }
 
@@ -242,6 +248,7 @@ class Result:
             by_id=by_id,
             **{name: values[name] for name in ENTRIES[2:-1]},
             policy_kwargs=values.get("policy_kwargs", {}),
+            usage=values.get("usage", {}),
         )
 
     def to_json(self, path: str | PathLike[str]) -> None:
@@ -383,6 +390,7 @@ def caption(*results: Result) -> str:
     more = BUILT_IN if any(r.stand_ins for r in results) else ""
     more += DRAWS if any(r.actions for r in results) else ""
     more += ORACLE if any(r.oracle for r in results) else ""
+    more += "".join(f" {r.policy}: {usage_text(r.usage)}." for r in results if r.usage)
     return (
         f"{episodes} episodes for each of {len(result.seeds)} seeds. In brackets: 95 % stratified "
         "bootstrap interval. IQM: interquartile mean of the returns. Score: 100 (return - random) "

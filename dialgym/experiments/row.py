@@ -25,6 +25,7 @@ from dialgym.io.checksums import checksum
 from dialgym.io.files import check_regular
 from dialgym.io.saved_models import CHECKPOINT, find_checkpoint
 from dialgym.registry import entry_of
+from dialgym.simulators.language_model import is_language_model, replayed_model
 
 FORM = "dialgym leaderboard row 1"
 SCRIPTED = "scripted"
@@ -86,6 +87,11 @@ class ExperimentRow:
         return bool(self.values["kind"] == SCRIPTED)
 
     @property
+    def is_served(self) -> bool:
+        """True if its policy is a language model behind a service, which is played from a tape."""
+        return self.is_scripted and is_language_model(self.values["policy"])
+
+    @property
     def source(self) -> str:
         """``as named``, or what stood in for the data that the settings name."""
         return str(self.values["hashes"].get("source", AS_NAMED))
@@ -123,7 +129,8 @@ class ExperimentRow:
     @property
     def is_replayable(self) -> bool:
         """True if its policy is here, so that `dialgym leaderboard check --replay` can play it."""
-        return self.is_scripted or self.model_file.is_file() or self._in_zoo is not None
+        known = self.is_scripted and not self.is_served
+        return known or self.model_file.is_file() or self._in_zoo is not None
 
     @cached_property
     def _in_zoo(self) -> Path | None:
@@ -132,16 +139,19 @@ class ExperimentRow:
         file = None if agent is None else model_file(agent)
         return file if file is not None and is_model_of(self.values["hashes"], file) else None
 
-    def find_policy(self, given: str | Path | None = None) -> str:
+    def find_policy(self, given: str | Path | None = None) -> Any:
         """The policy, to be opened: what a scripted row says, or the path or name of its model.
 
         Args:
-            given: where its model lies, if it has one; beside the file or in the zoo if None.
+            given: where its model lies, if it has one; beside the file or in the zoo if None. Of a
+                language model behind a service, the tape of its answers.
 
         Raises:
             FileNotFoundError: it is not there.
             ValueError: it is another model.
         """
+        if self.is_served:
+            return self._on_tape(given)
         if self.is_scripted:
             return str(self.values["policy"])
         here = self.model_file if self.model_file.is_file() else self._in_zoo or self.model_file
@@ -157,6 +167,14 @@ class ExperimentRow:
                 f"{str(path)!r} is not the model of {str(self.file)!r}: another checksum"
             )
         return str(path)
+
+    def _on_tape(self, tape: str | Path | None) -> Any:
+        if tape is None:
+            raise FileNotFoundError(
+                f"{str(self.file)!r}: nobody is asked to play it again. Give the tape of its "
+                "answers (--model TAPE), which -p record=TAPE has made."
+            )
+        return replayed_model(self.values["policy"], self.values["settings"], tape)
 
     # Its figures
 

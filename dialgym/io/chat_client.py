@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple
 
-from dialgym.io.model_settings import Budget, ModelSettings, Usage
-from dialgym.io.tape import Tape, key_of
+from dialgym.io.model_settings import SPENT, Budget, BudgetSpentError, ModelSettings, Usage
+from dialgym.io.tape import Tape, TapeMissError, key_of
 from dialgym.optional import require
 
 AGAIN = (408, 409, 425, 429)
@@ -32,6 +32,10 @@ class NoCompletionError(ConnectionError):
 
 class CompletionRefusedError(RuntimeError):
     """Refusal of a request by the service: another attempt would not help."""
+
+
+STOPS = (CompletionRefusedError, BudgetSpentError, TapeMissError)
+"""Errors that say all by themselves, and after which nothing else is to be asked."""
 
 
 class _Fault(Exception):
@@ -56,13 +60,19 @@ class ModelAnswer(NamedTuple):
     prompt_tokens: int
     answer_tokens: int
 
+    @property
+    def is_silence(self) -> bool:
+        """Tell if it has no word, and the service names no reason: another attempt may have."""
+        return not self.text.strip() and self.finish_reason in ("", "stop")
+
 
 class ChatClient:
-    """Asks one language model; of one event loop, as its connections are.
+    """Asks one language model; its connections belong to the event loop that it is called in.
 
     A request is tried again after a broken connection, a timeout, a status of 5xx or one of
-    `AGAIN`, and an answer that is no completion; never after another 4xx. A pickled copy begins
-    without connections, and counts its own usage.
+    `AGAIN`, an answer that is no completion, and one without a word, of which the last one stands;
+    never after another 4xx. A pickled copy, and one in a forked process, begins without
+    connections and counts its own usage.
 
     Args:
         settings: the model, the service and what may be spent.
@@ -70,7 +80,7 @@ class ChatClient:
         sleep: awaits a number of seconds.
 
     Attributes:
-        usage: counts of what was asked.
+        usage: counts of what was asked; `SPENT` has those of all clients.
     """
 
     def __init__(
@@ -82,6 +92,7 @@ class ChatClient:
         self.settings, self.tape, self.usage = settings, tape, Usage()
         self._sleep = sleep
         self._http: Any = None
+        self._loop: Any = None  # of the connections
 
     @property
     def base_url(self) -> str:
@@ -115,7 +126,7 @@ class ChatClient:
         key = key_of(request, drawn, turn)
         found = None if self.tape is None else self.tape.find(key, where)
         if found is not None:
-            self.usage.replayed += 1
+            self.count(replayed=1)
             return ModelAnswer(**found)
         seed = {"seed": drawn % 2**31} if self.settings.seeded else {}
         answer = await self._ask({**request, **seed}, where)
@@ -134,16 +145,19 @@ class ChatClient:
         budget = self.settings.budget
         assert isinstance(budget, Budget)
         budget.check(self.usage)
-        self.usage.begin()
+        self.count(requests=1)
         last = ""
         for attempt in range(self.settings.retries + 1):
+            left, wait = self.settings.retries - attempt, None
             try:
-                return self._counted(await self._attempt(body, where))
+                answer = self._counted(await self._attempt(body, where))
+                if not (left and answer.is_silence):
+                    return answer
             except _Fault as error:
-                last = str(error)
-                if attempt < self.settings.retries:
-                    self.usage.retries += 1
-                    await self._sleep(self._pause(attempt, error.wait))
+                last, wait = str(error), error.wait
+            if left:
+                self.count(retries=1)
+                await self._sleep(self._pause(attempt, wait))
         raise NoCompletionError(
             f"{where}: no answer of {self.settings.model!r} at {self.base_url} in "
             f"{self.settings.retries + 1} attempts (the last: {last}). Start the service, check "
@@ -156,15 +170,23 @@ class ChatClient:
         return min(self.settings.backoff * 2**attempt, LONGEST_BACKOFF)
 
     def _counted(self, answer: ModelAnswer) -> ModelAnswer:
-        self.usage.prompt_tokens += answer.prompt_tokens
-        self.usage.answer_tokens += answer.answer_tokens
-        self.usage.empty += not answer.text.strip()
-        self.usage.cut += answer.finish_reason == "length"
+        self.count(
+            prompt_tokens=answer.prompt_tokens,
+            answer_tokens=answer.answer_tokens,
+            empty=not answer.text.strip(),
+            cut=answer.finish_reason == "length",
+        )
         return answer
+
+    def count(self, **more: int) -> None:
+        """Count more of anything in `usage`, by its attributes' names."""
+        for usage in (self.usage, SPENT):
+            usage.add(**more)
 
     async def _attempt(self, body: dict[str, Any], where: str) -> ModelAnswer:
         httpx = require("httpx", "lm", "a language model behind a service")
-        if self._http is None:
+        if self._http is None or self._loop is not asyncio.get_running_loop():
+            self._loop = asyncio.get_running_loop()
             limits = httpx.Limits(max_connections=self.settings.concurrency)
             self._http = httpx.AsyncClient(timeout=None, limits=limits)
         try:
@@ -217,7 +239,7 @@ class ChatClient:
 
     def __getstate__(self) -> dict[str, Any]:
         """Without connections and counts."""
-        return {**vars(self), "_http": None, "usage": Usage()}
+        return {**vars(self), "_http": None, "_loop": None, "usage": Usage()}
 
 
 def completion_of(content: bytes) -> ModelAnswer:

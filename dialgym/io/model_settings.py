@@ -60,7 +60,7 @@ class Budget:
             if bound is not None and value >= bound:
                 raise BudgetSpentError(
                     f"budget: {value:g} of {bound:g} {name} are spent, and no more is asked. Give "
-                    "a larger one; with a tape, what was answered is not asked again."
+                    "a larger one; with a tape (record=PATH), what was answered is not asked again."
                 )
 
 
@@ -76,6 +76,7 @@ class Usage:
         requests: answered or given up, without retries.
         retries: attempts beyond the first.
         replayed: answers that a tape had.
+        missed: answers that it did not have, where the task's own speaker took the model's place.
         empty: answers without a word.
         cut: answers that ended at the most tokens.
         prompt_tokens, answer_tokens: as the service counts them.
@@ -85,6 +86,7 @@ class Usage:
     requests: int = 0
     retries: int = 0
     replayed: int = 0
+    missed: int = 0
     empty: int = 0
     cut: int = 0
     prompt_tokens: int = 0
@@ -96,10 +98,36 @@ class Usage:
         """Seconds since the first request."""
         return 0.0 if self.began is None else time.monotonic() - self.began
 
-    def begin(self) -> None:
-        """Count a request."""
-        self.requests += 1
-        self.began = time.monotonic() if self.began is None else self.began
+    def add(self, **more: int) -> None:
+        """Count more of anything, by the attributes' names."""
+        for name, count in more.items():
+            setattr(self, name, getattr(self, name) + int(count))
+        if self.began is None and self.requests:
+            self.began = time.monotonic()
+
+    def counts(self) -> dict[str, int]:
+        """Counts that are not 0, by name."""
+        return {name: n for name, n in vars(self).items() if name != "began" and n}
+
+    def since(self, before: Mapping[str, int]) -> dict[str, int]:
+        """The same, without those that were there `before`."""
+        more = {name: n - before.get(name, 0) for name, n in self.counts().items()}
+        return {name: n for name, n in more.items() if n}
+
+
+def usage_text(counts: Mapping[str, int]) -> str:
+    """``1,200 requests, 3 retries, 96,000 + 4,800 tokens``; "" where nothing was asked."""
+    tokens = [counts.get(name, 0) for name in ("prompt_tokens", "answer_tokens")]
+    parts = [
+        f"{counts[name]:,} {name}"
+        for name in ("requests", "retries", "replayed", "missed")
+        if counts.get(name)
+    ]
+    return ", ".join([*parts, f"{tokens[0]:,} + {tokens[1]:,} tokens"] if any(tokens) else parts)
+
+
+SPENT = Usage()
+"""Counts of all clients of this process."""
 
 
 @dataclass(frozen=True)
@@ -159,15 +187,23 @@ class ModelSettings:
         if not self.timeout:
             raise ValueError(f"timeout of {where}: expected more than 0 seconds; got 0.")
 
-    def request(self, messages: Any) -> dict[str, Any]:
-        """Body of a request, without the seed."""
-        sampling = {
+    @property
+    def host(self) -> str:
+        """Host of the service."""
+        return urlsplit(self.base_url).hostname or ""
+
+    def sampling(self) -> dict[str, Any]:
+        """Fields of each request that say how an answer is sampled."""
+        own = {
             "temperature": self.temperature,
             "top_p": self.top_p,
             "max_tokens": self.max_tokens,
         }
-        given = {name: value for name, value in sampling.items() if value is not None}
-        return {"model": self.model, "messages": list(messages), **given, **self.extra}
+        return {**{name: value for name, value in own.items() if value is not None}, **self.extra}
+
+    def request(self, messages: Any) -> dict[str, Any]:
+        """Body of a request, without the seed."""
+        return {"model": self.model, "messages": list(messages), **self.sampling()}
 
 
 def _check_url(url: str) -> None:

@@ -10,9 +10,9 @@ import hashlib
 import json
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from dialgym.errors import one_of
 from dialgym.io.files import check_regular, explained
@@ -56,23 +56,13 @@ class Tape:
         if mode == "replay" or self.path.exists():
             self._read()
 
-    @classmethod
-    def opened(cls, given: "Tape | Mapping[str, Any] | str | None") -> Self | None:
-        """A tape, one of what YAML spells as a mapping of its arguments, or None.
-
-        A text is the path of one that is recorded.
-        """
-        if given is None or isinstance(given, cls):
-            return given
-        return cls(**given) if isinstance(given, Mapping) else cls(str(given))
-
     def __len__(self) -> int:
         return len(self._answers)
 
     @property
     def digest(self) -> str:
         """SHA-256 of what is on it, in whichever order that was recorded."""
-        return _sha256(sorted(self._answers.items()))
+        return sha256_of(sorted(self._answers.items()))
 
     def find(self, key: str, where: str) -> dict[str, Any] | None:
         """The answer that was recorded, or None where it is to be asked for.
@@ -114,13 +104,12 @@ class Tape:
         self._file = None
 
     def _append(self, record: Mapping[str, Any]) -> None:
-        line = json.dumps({**record, "sum": _sha256(record)}, ensure_ascii=True) + "\n"
+        data = line_of(record)
         with explained(self.path):
             if self._file is None:
                 self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
                 if self._ends_torn():
-                    line = f"\n{line}"
-            data = line.encode("ascii")
+                    data = b"\n" + data
             if os.write(self._file, data) != len(data):
                 self.close()  # the next record begins a new line
                 raise OSError(f"{self.path}: a record was written in part. Is the disk full?")
@@ -131,27 +120,11 @@ class Tape:
         return size > 0 and os.pread(self._file, 1, size - 1) != b"\n"
 
     def _read(self) -> None:
-        check_regular(self.path)
-        with self.path.open("rb") as file:
-            for number, line in enumerate(file, 1):
-                if line.strip():
-                    self._keep(line, f"{self.path}, line {number}")
-
-    def _keep(self, line: bytes, where: str) -> None:
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError):
-            self.torn += 1
-            return
-        if not isinstance(record, dict) or record.get("tape") != KIND:
-            raise ValueError(f"{where}: expected a record of a {KIND!r}; got {line[:60]!r}.")
-        said = record.pop("sum", None)
-        if said != _sha256(record):
-            raise ValueError(
-                f"{where}: the record was changed after it was written (its checksum is "
-                "another). Take the line out, and it is asked for again."
-            )
-        self._answers.setdefault(record["key"], record["answer"])
+        for record in read_records(self.path):
+            if record is None:
+                self.torn += 1
+            else:
+                self._answers.setdefault(record["key"], record["answer"])
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the open file."""
@@ -159,6 +132,41 @@ class Tape:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state, _lock=threading.Lock())
+
+
+def read_records(path: Path) -> Iterator[dict[str, Any] | None]:
+    """Yield the records of a tape, in the order of the file; None for a line that is unfinished.
+
+    Raises:
+        ValueError: the file is no tape, or a record was changed since.
+        FileNotFoundError: there is none.
+    """
+    check_regular(path)
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if line.strip():
+                yield _record(line, f"{path}, line {number}")
+
+
+def _record(line: bytes, where: str) -> dict[str, Any] | None:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(record, dict) or record.get("tape") != KIND:
+        raise ValueError(f"{where}: expected a record of a {KIND!r}; got {line[:60]!r}.")
+    said = record.pop("sum", None)
+    if said != sha256_of(record):
+        raise ValueError(
+            f"{where}: the record was changed after it was written (its checksum is "
+            "another). Take the line out, and it is asked for again."
+        )
+    return record
+
+
+def line_of(record: Mapping[str, Any]) -> bytes:
+    """A record as a line of a tape."""
+    return json.dumps({**record, "sum": sha256_of(record)}, ensure_ascii=True).encode() + b"\n"
 
 
 def key_of(request: Mapping[str, Any], drawn: int, turn: int) -> str:
@@ -169,9 +177,10 @@ def key_of(request: Mapping[str, Any], drawn: int, turn: int) -> str:
         drawn: number drawn by the dialogue's generator.
         turn: number of the turn, from 0.
     """
-    return _sha256([request, drawn, turn])
+    return sha256_of([request, drawn, turn])
 
 
-def _sha256(value: Any) -> str:
+def sha256_of(value: Any) -> str:
+    """SHA-256 of plain values, in hexadecimal; the order of a mapping's keys is none of it."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode("ascii")).hexdigest()

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from dialgym.errors import ServiceError
+from dialgym.io.chat_client import STOPS
 from dialgym.io.typed_json import Json
 from dialgym.parallel.shared_arrays import FINAL, SEEN, Layout, SharedArrays
 from dialgym.views.info import Info
@@ -49,7 +50,7 @@ def _loads(message: bytes) -> tuple[str, tuple[Any, ...]]:
 
 def portable(error: Exception, where: str) -> Exception:
     """The error with its traceback as a note, or a `RuntimeError` where it cannot be sent."""
-    if isinstance(error, ServiceError):  # which says all by itself
+    if isinstance(error, (ServiceError, *STOPS)):  # which say all by themselves
         return error
     trace = "".join(traceback.format_exception(error))
     error.add_note(f"{where}:\n{trace}")

@@ -29,6 +29,7 @@ from dialgym.rollouts.policies import (
     open_policy,
     policy_name,
     training_place,
+    with_own_settings,
 )
 from dialgym.rollouts.waves import SIZE, play_batch, play_env
 from dialgym.simulators import BatchSpeaker, Speaker, is_oracle
@@ -101,20 +102,21 @@ def open_where_trained(
 class Player:
     """Plays episodes of an environment with a policy.
 
-    A policy with `predict` plays many dialogues at once in the batched view; a scripted one that
-    has `reply_many` does so in the task's vectorised form, if there is one, or where it or the
-    other party waits for something else, such as a service; any other plays one dialogue after the
-    other. The dialogues are the same.
+    A policy with `predict` plays many dialogues at once in the batched view, a scripted one that
+    has `reply_many` in the task's vectorised form, if there is one. Where it or the other party
+    waits for something else, such as a service, `num_envs` dialogues are played at once, too, and
+    it is asked in rounds. Any other plays one dialogue after the other. The dialogues are the same.
 
     Args:
         env: an id, or what stands for one.
         policy: a registered name, an object with ``reply(task, state, rng) -> str``, with
             ``act(task, state, rng)``, or with Stable-Baselines3's ``predict``, a path to a
-            checkpoint; or a generator of the task, by name or object.
+            checkpoint; ``openai:MODEL``; a mapping of a ``name`` and settings; or a generator of
+            the task, by name or object.
         env_kwargs: as for ``gym.make(id, ...)``.
         policy_kwargs: settings of a registered policy, or of how a saved model speaks, see
             `agents.with_decoding`.
-        num_envs: dialogues at once, for a policy with `predict`.
+        num_envs: dialogues at once, for a policy with `predict` and for one that waits.
         deterministic: such a policy takes the likeliest action, else samples.
         record: what is said is kept, and on an act view what is chosen; see `EpisodeBatch`. There a
             policy that has both `reply` and `act` then chooses acts, and else speaks.
@@ -139,11 +141,12 @@ class Player:
         trust: bool = False,
     ) -> None:
         self.entry, self.env_kwargs = entry_of(env), dict(env_kwargs or {})
+        policy, settings = with_own_settings(policy, policy_kwargs)
         self.name = _name_of(policy)
         self.num_envs, self.deterministic, self.record = num_envs, deterministic, record
         self.dialogue = make_dialogue(self.entry, self.env_kwargs)
         self.task, self.learner = self.dialogue.task, self.dialogue.learner
-        opened = self._open(policy, dict(policy_kwargs or {}), trust)
+        opened = self._open(policy, settings, trust)
         self.policy: Any = self._as_played(opened)
         if self._predicts and not self.entry.kind.numeric:
             raise ValueError(
@@ -218,7 +221,8 @@ class Player:
                 fixed,
                 report,
             )
-        batch = self._batch(min(SIZE, len(jobs))) if acts is None else None
+        size = self.num_envs if self._waits else SIZE
+        batch = self._batch(min(size, len(jobs))) if acts is None else None
         if batch is None:
             return self._games(
                 lambda job, own: speaker_games(policy, dialogue, job, own, acts, self.record),
@@ -227,7 +231,7 @@ class Player:
                 report,
             )
         return play_batch(
-            policy, self.task, self.learner, batch, jobs, fixed, self.record, report
+            policy, self.task, self.learner, batch, jobs, fixed, self.record, report, size
         )  # fmt: skip
 
     def play_one(
@@ -248,13 +252,17 @@ class Player:
         if "env" in self.__dict__:
             self.env.close()
 
+    @property
+    def _waits(self) -> bool:
+        """Tell if a party waits for something else, so that dialogues are played at once."""
+        return waits(self.policy) or waits(self.dialogue.other)
+
     def _batch(self, size: int) -> DialogueBatch | None:
         """Dialogues to be played at once by the policy; None where nothing is gained by it."""
-        other = self.dialogue.other
-        if size < 2 or not isinstance(self.policy, BatchSpeaker):
-            return None
-        batch = self.task.batch(size, self.learner, other)
-        if batch is None and (waits(self.policy) or waits(other)):
+        other, batch = self.dialogue.other, None
+        if size > 1 and isinstance(self.policy, BatchSpeaker):
+            batch = self.task.batch(size, self.learner, other)
+        if batch is None and size > 1 and self._waits:
             return LoopedBatch(self.task, size, self.learner, other)
         return batch
 

@@ -24,7 +24,12 @@ from dialgym.optional import namesake
 from dialgym.rollouts.episodes import seed_policy
 from dialgym.rollouts.random_text import allowed_text
 from dialgym.simulators import Speaker
-from dialgym.simulators.language_model import is_language_model, language_model
+from dialgym.simulators.language_model import (
+    SCHEME,
+    LanguageModelSpeaker,
+    is_language_model,
+    language_model,
+)
 from dialgym.tasks import ActPolicy, Task
 from dialgym.trust import distrusted, is_code
 from dialgym.views.env_spec import made_from
@@ -104,7 +109,7 @@ def learns_by_sampling(policy: Any) -> bool:
     return hasattr(policy, "rollout_buffer_class") if said is None else bool(said)
 
 
-Policy = str | PathLike[str] | Speaker | ActPolicy | Predictor
+Policy = str | PathLike[str] | Mapping[str, Any] | Speaker | ActPolicy | Predictor
 
 
 class IncompatiblePolicyError(ValueError):
@@ -125,10 +130,36 @@ class RandomText:
 
 def policy_name(policy: Policy) -> str:
     """Name of a policy in tables: its registered name, its run or checkpoint, or its class."""
+    if isinstance(policy, LanguageModelSpeaker):
+        return policy.name
     if not isinstance(policy, (str, PathLike)):
         return type(policy).__name__
+    if is_language_model(policy):
+        return str(policy)
     path = Path(policy)
     return path.parent.name or path.stem if path.name == CHECKPOINT else path.name
+
+
+def with_own_settings(
+    policy: Any, settings: Mapping[str, Any] | None
+) -> tuple[Any, dict[str, Any]]:
+    """A policy and its settings, of which a mapping has some beside the policy's ``name``.
+
+    One with a ``model`` in place of a name is of a language model behind a service.
+
+    Raises:
+        ValueError: a mapping has neither.
+    """
+    if not isinstance(policy, Mapping):
+        return policy, dict(settings or {})
+    own = dict(policy)
+    name = own.pop("name", None) or (own.get("model") and SCHEME + str(own.pop("model")))
+    if not name:
+        raise ValueError(
+            "policy: expected a mapping of a name and settings, such as {'name': 'openai:MODEL', "
+            f"'base_url': ...}}; got {dict(policy)!r}."
+        )
+    return name, {**own, **(settings or {})}
 
 
 def named_policies(
@@ -157,7 +188,8 @@ def open_policy(
     """Open a policy: a checkpoint is loaded, ``module:object`` imported; a name stays a name.
 
     Args:
-        policy: of the learner; ``openai:MODEL`` is a language model behind a service.
+        policy: of the learner; ``openai:MODEL`` is a language model behind a service. A mapping
+            has a ``name`` and settings.
         named: the names that are registered.
         learner: the party.
         trust: a checkpoint may be a pickle, and a module is imported: both can run code of whoever
@@ -171,15 +203,16 @@ def open_policy(
         FileNotFoundError: there is no such checkpoint.
         ImportError: a checkpoint is given and what reads it cannot be imported.
     """
+    policy, settings = with_own_settings(policy, settings)
     if isinstance(policy, (str, PathLike)):
         if policy in named:
             return policy
         if is_language_model(policy):
-            return language_model(str(policy), **(settings or {}))
+            return language_model(str(policy), **settings)
         if isinstance(policy, str) and is_code(policy) and not Path(policy).exists():
             policy = _import(policy, trust)
         else:
-            policy = _decoded(_load(policy, named, learner, trust), settings or {})
+            policy = _decoded(_load(policy, named, learner, trust), settings)
     if settings and settings_of(policy) != settings:
         raise no_settings(policy, settings)
     if getattr(policy, "replace_forbidden", None):

@@ -14,7 +14,7 @@ from dialgym.language.tokenizers import recorded
 from dialgym.rollouts.episode_batch import Decisions, EpisodeBatch, RecordedTurns, metric_columns
 from dialgym.rollouts.episodes import Job, Report, episode_seed, policy_rng, seeded
 from dialgym.rollouts.policies import Predictor, check_fit, observation_adapter, takes_masks
-from dialgym.simulators import BatchSpeaker, all_shown_to, ask_all
+from dialgym.simulators import Speaker, all_shown_to, ask_all
 from dialgym.tasks import BatchOutcome, DialogueBatch, Task
 from dialgym.tasks.return_checker import watch_returns
 from dialgym.views.arguments import rows_by_options
@@ -27,7 +27,7 @@ SIZE = 512
 
 
 def play_batch(
-    policy: BatchSpeaker,
+    policy: Speaker,
     task: Task,
     learner: str,
     batch: DialogueBatch,
@@ -35,23 +35,24 @@ def play_batch(
     options: Sequence[Mapping[str, Any]],
     record: bool,
     report: Report,
+    size: int = SIZE,
 ) -> Iterator[EpisodeBatch]:
     """Let a scripted policy play episodes; they are those that it plays one by one.
 
     Args:
         policy: of the learner.
         task, learner: the rules, and the party.
-        batch: `SIZE` dialogues of the task, in its vectorised form.
+        batch: `size` dialogues of the task, in its vectorised form or a loop.
         jobs: the episodes.
         options: of the reset of each.
         record: whether what was said is kept.
-        report: called as they end.
+        report: called in each round with the number of those that have ended.
+        size: dialogues at once.
     """
-    for start in range(0, len(jobs), SIZE):
-        now = slice(start, start + SIZE)
-        wave = _ScriptedWave(task, batch, jobs[now], options[now], learner, record)
+    for start in range(0, len(jobs), size):
+        now = slice(start, start + size)
+        wave = _ScriptedWave(task, batch, jobs[now], options[now], learner, record, report)
         wave.play(policy)
-        report(len(wave.jobs))
         yield wave.played()
 
 
@@ -66,24 +67,30 @@ class _ScriptedWave:
         options: Sequence[Mapping[str, Any]],
         learner: str,
         record: bool,
+        report: Report,
     ) -> None:
+        self.report = report
         self.task, self.batch, self.jobs, self.options = task, batch, jobs, options
         self.learner, self.me = learner, task.parties.index(learner)
         self.record = record
         self.seeds = [episode_seed(*job) for job in jobs]
         self.rngs = [np_random(seed)[0] for seed in self.seeds]
+        self.names = [f"episode {episode} of seed {seed}" for seed, episode in jobs]
+        if isinstance(batch, LoopedBatch):
+            batch.names = self.names
         self.returns, self.lengths = np.zeros(len(jobs)), np.zeros(len(jobs), np.int64)
         self.terminated, self.truncated, self.success = (np.zeros(len(jobs), bool) for _ in "123")
         self.watch = watch_returns(task, learner, len(jobs))
         self.notes: list[tuple[np.ndarray, ...]] = []  # rows, parties, texts, rewards, said
 
-    def play(self, policy: BatchSpeaker) -> None:
+    def play(self, policy: Speaker) -> None:
         own = [policy_rng(*job) for job in self.jobs]
         rows = self._begin()
         while len(rows):
             chosen = rows.tolist()
             states = all_shown_to(policy, self.task, self.batch.states(rows), self.learner)
-            said = ask_all(policy, self.task, states, [own[row] for row in chosen], chosen)
+            names = [self.names[row] for row in chosen]
+            said = ask_all(policy, self.task, states, [own[row] for row in chosen], names)
             texts = np.array(self._cleaned(said), np.str_)
             outcome = self.batch.say(rows, texts, self.rngs)
             self._note(rows, np.full(len(rows), self.me), texts, outcome.reward, True)
@@ -114,6 +121,7 @@ class _ScriptedWave:
         self.success[rows] = outcome.success & over
         self.returns[rows] += outcome.reward
         self.lengths[rows] = self.batch.turn(rows)
+        self.report(int(over.sum()))
         going: np.ndarray = rows[~over]
         return going
 

@@ -6,6 +6,8 @@ from typing import Any, NoReturn, Protocol, runtime_checkable
 import numpy as np
 
 from dialgym.errors import service_error
+from dialgym.io.chat_client import STOPS
+from dialgym.io.model_settings import BudgetSpentError
 
 Generators = Sequence[np.random.Generator]
 
@@ -95,7 +97,11 @@ class ReplyError(RuntimeError):
 
 
 def ask_all(
-    speaker: Speaker, task: Any, states: Sequence[Any], rngs: Generators, rows: Sequence[int]
+    speaker: Speaker,
+    task: Any,
+    states: Sequence[Any],
+    rngs: Generators,
+    rows: Sequence[int | str],
 ) -> Sequence[str]:
     """Utterances of the speaker in each of the dialogues, in one call where it knows `reply_many`.
 
@@ -104,21 +110,27 @@ def ask_all(
         task: the rules.
         states: k dialogues.
         rngs: k generators.
-        rows: what errors call the dialogues, k numbers.
+        rows: k numbers of rows, or k names, by which errors call the dialogues.
 
     Raises:
         RuntimeError: the speaker failed; the message names the row and the cause.
+        CompletionRefusedError, TapeMissError, BudgetSpentError: of a language model behind a
+            service.
         ValueError: it did not give k strings.
     """
     texts = _reply_all(speaker, task, states, rngs, rows)
     said: Sequence[str] = texts.tolist() if isinstance(texts, np.ndarray) else texts
     for row, text in zip(rows, said):
-        check_text(text, speaker, task, f"row {row}")
+        check_text(text, speaker, task, _place(row))
     return said
 
 
 def _reply_all(
-    speaker: Speaker, task: Any, states: Sequence[Any], rngs: Generators, rows: Sequence[int]
+    speaker: Speaker,
+    task: Any,
+    states: Sequence[Any],
+    rngs: Generators,
+    rows: Sequence[int | str],
 ) -> Any:
     name = f"{type(speaker).__name__} of {task.name}"
     reply_many = getattr(speaker, "reply_many", None)
@@ -127,8 +139,7 @@ def _reply_all(
     try:
         texts = reply_many(task, states, rngs)
     except ReplyError as error:
-        where = f"row {rows[error.place]}"
-        _fail(name, where, error.cause, speaker)
+        _fail(name, _place(rows[error.place]), error.cause, speaker)
     except Exception as error:
         _fail(name, f"one of the rows {list(rows)}", error, speaker)
     if len(texts) != len(rows):
@@ -144,15 +155,24 @@ def check_text(text: Any, speaker: Speaker, task: Any, where: str = "reply") -> 
 
 
 def _ask(
-    speaker: Speaker, task: Any, state: Any, rng: np.random.Generator, row: int, name: str
+    speaker: Speaker, task: Any, state: Any, rng: np.random.Generator, row: int | str, name: str
 ) -> str:
     try:
         return speaker.reply(task, state, rng)
     except Exception as error:
-        _fail(name, f"row {row}", error, speaker)
+        _fail(name, _place(row), error, speaker)
+
+
+def _place(row: int | str) -> str:
+    """``row 3``, or the name of a dialogue."""
+    return row if isinstance(row, str) else f"row {row}"
 
 
 def _fail(name: str, where: str, cause: BaseException, speaker: Speaker) -> NoReturn:
+    if isinstance(cause, BudgetSpentError):  # nothing has failed
+        raise cause from None
+    if isinstance(cause, STOPS):
+        raise type(cause)(f"{where}, {cause}") from None
     unanswered = service_error(f"{name} failed in {where}", speaker, cause)
     if unanswered is not None:
         raise unanswered from None

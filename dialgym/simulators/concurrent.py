@@ -1,6 +1,7 @@
 """Slow speakers asked in many dialogues in parallel: by threads, or by one event loop."""
 
 import asyncio
+import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -16,7 +17,7 @@ class Concurrent:
 
     For speakers that wait for something else, such as a service on the network. Each dialogue has
     its own generator, so that what is said does not depend on who is first. The threads are
-    started by the first call; a pickled copy starts its own.
+    started by the first call; a pickled copy starts its own, and so does a forked process.
 
     Args:
         speaker: its `reply` must bear to be called by several threads at once.
@@ -36,6 +37,7 @@ class Concurrent:
                 f"{speaker!r}. One with an asynchronous areply is for Asynchronous."
             )
         self._threads: ThreadPoolExecutor | None = None
+        self._process = 0  # whose threads they are
 
     def reply(self, task: Any, state: Any, rng: np.random.Generator) -> str:
         """The speaker's own reply."""
@@ -43,8 +45,9 @@ class Concurrent:
 
     def reply_many(self, task: Any, states: Sequence[Any], rngs: Generators) -> list[str]:
         """All replies; a `ReplyError` of the first that failed, once all have ended."""
-        if self._threads is None:
+        if self._threads is None or self._process != os.getpid():
             self._threads = ThreadPoolExecutor(self.workers, "dialgym-speaker")
+            self._process = os.getpid()
         ask, submit = self.speaker.reply, self._threads.submit
         return _results([submit(ask, task, state, rng) for state, rng in zip(states, rngs)])
 
@@ -65,7 +68,8 @@ class Asynchronous:
     """A `BatchSpeaker` made of an `AsyncSpeaker`, asked in up to `most` dialogues at a time.
 
     All calls run on one event loop in a thread of its own, so that clients which belong to a loop
-    keep their connections, and it works where another loop is running, as in a notebook.
+    keep their connections, and it works where another loop is running, as in a notebook. A pickled
+    copy and a forked process have loops of their own.
 
     Args:
         speaker: an object with ``async areply(task, state, rng) -> str``.
@@ -86,6 +90,7 @@ class Asynchronous:
             )
         self._loop: asyncio.AbstractEventLoop | None = None
         self._free: asyncio.Semaphore | None = None
+        self._process = 0  # whose thread runs the loop
 
     def reply(self, task: Any, state: Any, rng: np.random.Generator) -> str:
         """One reply, awaited."""
@@ -97,7 +102,8 @@ class Asynchronous:
         return _results([submit(task, state, rng) for state, rng in zip(states, rngs)])
 
     def _submit(self) -> Callable[..., "Future[str]"]:
-        if self._loop is None:
+        if self._loop is None or self._process != os.getpid():
+            self._process = os.getpid()
             self._loop, self._free = asyncio.new_event_loop(), asyncio.Semaphore(self.most)
             threading.Thread(target=self._loop.run_forever, daemon=True).start()
         loop = self._loop

@@ -13,7 +13,7 @@ import numpy as np
 from gymnasium.utils.seeding import np_random
 
 from dialgym.language.chat_tokens import ChatTokens
-from dialgym.language.messages import Message
+from dialgym.language.messages import ASSISTANT, Message
 from dialgym.registry import entry_of
 from dialgym.rollouts.player import make_dialogue
 from dialgym.rollouts.random_text import random_text
@@ -37,8 +37,9 @@ class PlayedChat:
 
     Attributes:
         opening: role and content of the messages before the learner's first turn.
-        messages: the same of all of them at the end.
-        said: positions of the learner's own.
+        messages: the same of all of them up to the learner's last turn.
+        closing: what it has heard after that; "" for nothing.
+        said: positions of the learner's own messages.
         rewards: of each of its turns.
         components: the parts of each reward that counted.
         terminated, truncated, success: the end.
@@ -46,6 +47,7 @@ class PlayedChat:
 
     opening: Lines
     messages: Lines
+    closing: str | None
     said: tuple[int, ...] | None
     rewards: tuple[float, ...]
     components: tuple[Mapping[str, float], ...] | None
@@ -136,14 +138,13 @@ def by_rules(
         form.hear(messages, exchange.heard, exchange.over)
         exchanges.append(exchange)
     last = exchanges[-1]
-    return PlayedChat(
+    return played(
         opening,
-        lines_of(messages),
-        tuple(said),
-        tuple([each.reward for each in exchanges]),
-        tuple([counted(each.components) for each in exchanges]),
-        last.terminated,
-        last.truncated,
+        messages,
+        [exchange.reward for exchange in exchanges],
+        said,
+        [exchange.components for exchange in exchanges],
+        (last.terminated, last.truncated),
         bool(last.success),
     )
 
@@ -223,17 +224,50 @@ def record_of(
     said: Sequence[int],
     replies: Sequence[ChatReply],
 ) -> PlayedChat:
-    """The record of a dialogue that a door has played."""
+    """The record of a dialogue by the replies of a chat."""
     last = replies[-1]
+    return played(
+        opening,
+        messages,
+        [reply.reward for reply in replies],
+        said,
+        [reply.components for reply in replies],
+        (last.terminated, last.truncated),
+        bool(last.info["is_success"]),
+    )
+
+
+def played(
+    opening: Lines,
+    messages: Sequence[Mapping[str, Any]],
+    rewards: Sequence[float],
+    said: Sequence[int] | None = None,
+    components: Sequence[Mapping[str, float]] | None = None,
+    ends: tuple[bool | None, bool | None] = (None, None),
+    success: bool | None = None,
+    closes: bool = True,
+) -> PlayedChat:
+    """The record of a dialogue by what a library tells of it.
+
+    Args:
+        opening: of `PlayedChat`.
+        messages: all of them.
+        rewards, said, components, success: as there; None for what the library does not tell.
+        ends: terminated and truncated.
+        closes: False where the library has no place for what is heard after the last turn.
+    """
+    roles = [message["role"] for message in messages]
+    count = len(roles) - roles[::-1].index(ASSISTANT)
+    closing = "\n".join([message["content"] for message in messages[count:]])
     return PlayedChat(
         opening,
-        lines_of(messages),
-        tuple(said),
-        tuple([reply.reward for reply in replies]),
-        tuple([counted(reply.components) for reply in replies]),
-        last.terminated,
-        last.truncated,
-        bool(last.info["is_success"]),
+        lines_of(messages[:count]),
+        closing if closes else None,
+        None if said is None else tuple(said),
+        tuple(rewards),
+        None if components is None else tuple(map(counted, components)),
+        *ends,
+        success,
     )
 
 

@@ -151,6 +151,7 @@ class LoopedBatch:
     def __init__(self, task: Task, size: int, learner: str, other: Speaker) -> None:
         self.task, self.learner, self.other = task, learner, other
         self.dialogues = [Dialogue(task, learner, other) for _ in range(size)]
+        self.names: Sequence[int | str] = range(size)  # in errors
 
     def draw(
         self, rows: np.ndarray, rngs: Generators, options: Mapping[str, Any]
@@ -175,7 +176,8 @@ class LoopedBatch:
         waiting = rows
         while waiting := [row for row in waiting if self.dialogues[row].other_to_speak]:
             states = [self.dialogues[row].state for row in waiting]
-            texts = ask_all(self.other, self.task, states, [rngs[row] for row in waiting], waiting)
+            own, names = [rngs[row] for row in waiting], [self.names[row] for row in waiting]
+            texts = ask_all(self.other, self.task, states, own, names)
             for row, text in zip(waiting, texts):
                 self.dialogues[row].answer(text, rngs[row])
         return gather([self.dialogues[row].exchange() for row in rows], self.task.parties)

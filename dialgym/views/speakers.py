@@ -9,7 +9,12 @@ from dialgym.errors import one_of, with_settings
 from dialgym.io.objects import find_object
 from dialgym.io.saved_models import is_saved
 from dialgym.simulators import Speaker
-from dialgym.simulators.language_model import is_language_model, language_model
+from dialgym.simulators.language_model import (
+    LM,
+    is_language_model,
+    language_model,
+    language_model_user,
+)
 from dialgym.tasks import ActPolicy, ActSpeaker, Task
 from dialgym.trust import allow
 
@@ -45,8 +50,9 @@ def find_speaker(task: Task, learner: str, simulator: SimulatorLike) -> Speaker:
         learner: the party that is not played.
         simulator: a registered name; the path of a saved model, a run or a language model,
             ``zoo:NAME`` or ``hf:NAME``; ``openai:MODEL``; or ``module:Class``. A mapping of such a
-            ``name`` and settings of who is named, ``{"name": "retrieval", "nearest": 3}``; an
-            object; or None for the task's default.
+            ``name`` and settings of who is named, ``{"name": "retrieval", "nearest": 3}``;
+            ``{"lm": {"model": ...}}``, a language model behind a service, or ``lm``, the one that
+            environment variables name; an object; or None for the task's default.
 
     An object that chooses acts, an `ActPolicy`, says what they become.
 
@@ -56,6 +62,8 @@ def find_speaker(task: Task, learner: str, simulator: SimulatorLike) -> Speaker:
     other = other_party(task, learner)
     if isinstance(simulator, Mapping):
         settings = dict(simulator)
+        if LM in settings:
+            return _named(task, other, LM, _settings_of_lm(task, settings))
         return _named(task, other, settings.pop("name", None), settings)
     if isinstance(simulator, str) or simulator is None:
         return _named(task, other, simulator, {})
@@ -73,6 +81,9 @@ def _named(task: Task, party: str, name: str | None, settings: dict[str, Any]) -
     name = name or next(iter(task.speakers.get(party, {})), None)
     if name is None:
         return MissingSpeaker()
+    if name == LM and name not in task.speakers.get(party, {}):
+        allow({"simulator": LM})
+        name, settings = language_model_user(settings)
     if is_language_model(name):
         allow([name, settings])
         return language_model(name, **settings)
@@ -86,6 +97,17 @@ def _named(task: Task, party: str, name: str | None, settings: dict[str, Any]) -
         raise ValueError(f"{error} {LANGUAGE_MODELS}") from None
     speaker: Speaker = with_settings(make, f"simulator {name!r} of {task.name}", settings)
     return speaker
+
+
+def _settings_of_lm(task: Task, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of ``{"lm": settings}``."""
+    settings = given[LM]
+    if len(given) > 1 or not isinstance(settings, Mapping):
+        raise ValueError(
+            f"simulator of {task.name}: expected {{'lm': {{'model': ..., 'base_url': ...}}}}, and "
+            f"nothing beside 'lm'; got {dict(given)!r}."
+        )
+    return dict(settings)
 
 
 def other_party(task: Task, learner: str) -> str:

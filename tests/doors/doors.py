@@ -1,7 +1,7 @@
 """The doors that must play the same dialogues: a line for each, and its player in a file beside.
 
-A player is a function ``(env_id, settings, seed, texts) -> PlayedChat``; ``record_of`` of
-``dialgym.testing.agreement`` makes the record of a chat's replies. Its module imports the library,
+A player is a function ``(env_id, settings, seed, texts) -> PlayedChat``; ``record_of`` and
+``played`` of `dialgym.testing.agreement` make the record. Its module imports the library,
 so it is named here as text, and loaded where the library is installed.
 """
 
@@ -30,7 +30,7 @@ DOORS = {
     "chat": Door("dialgym.testing.agreement:by_chat"),
     "chat batch": Door("dialgym.testing.agreement:by_batch"),
     "tokens": Door("tests.doors.tokens_player:play", needs="transformers"),
-    "openenv": Door("tests.doors.openenv_player:play", needs="openenv"),
-    "skyrl": Door("tests.doors.skyrl_player:play", needs="skyrl_gym"),
+    "openenv": Door("tests.doors.openenv_player:play", needs="openenv", lacks=("said",)),
+    "skyrl": Door("tests.doors.skyrl_player:play", needs="skyrl_gym", lacks=("said",)),
     "verifiers": Door("tests.doors.verifiers_player:play", needs="verifiers"),
 }

@@ -1,19 +1,24 @@
-"""The player of OpenEnv's door: its own client at a server, one for each environment."""
+"""The player of OpenEnv's door: a server for each id, and its own client over a WebSocket."""
 
 import asyncio
 import json
 from contextlib import ExitStack
+from functools import cache
 
 from dialgym.bridges import openenv
 from tests.support.openenv_server import openenv_server, play_openenv
 
-_URLS: dict[str, str] = {}
-_SERVERS = ExitStack()  # in threads that end with the process
+SERVERS = ExitStack()
 
 
 def play(env_id, settings, seed, texts):
-    key = json.dumps([env_id, settings])
-    if key not in _URLS:
-        app = openenv.app(env_id, **settings)
-        _URLS[key] = _SERVERS.enter_context(openenv_server(app))
-    return asyncio.run(play_openenv(_URLS[key], texts, seed=seed))
+    """Play the texts in a session."""
+    url = served(env_id, json.dumps(settings))
+    return asyncio.run(play_openenv(url, texts, seed=seed))
+
+
+@cache
+def served(env_id, settings):
+    """Address of a server that lives as long as this process."""
+    app = openenv.app(env_id, **json.loads(settings))
+    return SERVERS.enter_context(openenv_server(app))

@@ -1,26 +1,29 @@
-"""The player of SkyRL-Gym's door: an environment that its own package makes from a row."""
+"""The player of SkyRL-Gym's door, by a row of its training data."""
 
 import skyrl_gym
 
 from dialgym.bridges import skyrl
-from dialgym.language.messages import Message
-from dialgym.testing.agreement import lines_of, record_of
-from dialgym.views.chat import ChatReply
+from dialgym.testing.agreement import lines_of, played
 
 
 def play(env_id, settings, seed, texts):
-    (row,) = skyrl.rows(env_id, 1, seed, **settings)
+    """Play the texts in a new environment; closing words are in the metadata."""
+    (row,) = skyrl.rows(env_id, 1, seed=seed, **settings)
     env = skyrl_gym.make(skyrl.register(), extras=row)
     messages, _ = env.init(row["prompt"])
-    opening, said, replies = lines_of(messages), [], []
+    opening, results = lines_of(messages), []
     for text in texts:
-        result = env.step(text)
-        told = result["metadata"]
-        said.append(len(messages))
-        messages = [*messages, Message(role="assistant", content=text), *result["observations"]]
-        ends = told["terminated"], told["truncated"]
-        assert result["done"] == any(ends)
-        if result["done"] and told["text"]:
-            messages = [*messages, Message(role="user", content=told["text"])]
-        replies.append(ChatReply(told["text"], result["reward"], told["components"], *ends, told))
-    return record_of(opening, messages, said, replies)
+        results.append(env.step(text))
+        messages += [{"role": "assistant", "content": text}, *results[-1]["observations"]]
+    told = [result["metadata"] for result in results]
+    if results[-1]["done"] and told[-1]["text"]:
+        messages.append({"role": "user", "content": told[-1]["text"]})
+    return played(
+        opening,
+        messages,
+        [result["reward"] for result in results],
+        None,
+        [each["components"] for each in told],
+        (told[-1]["terminated"], told[-1]["truncated"]),
+        env.get_metrics()["success"] == 1.0,
+    )

@@ -48,6 +48,10 @@ def ends_otherwise(record):
     return replace(record, truncated=not record.truncated)
 
 
+def cuts_the_closing_words(record):
+    return replace(record, closing="")
+
+
 def forgets_components(record):
     return replace(record, components=None)
 
@@ -58,6 +62,7 @@ FAULTS = {
     "said": takes_context_for_said,
     "truncated": ends_otherwise,
     "components": forgets_components,
+    "closing": cuts_the_closing_words,
 }
 
 

@@ -8,9 +8,7 @@ import verifiers.v1 as vf
 from verifiers.v1.utils.loaders import load_environment, resolve_env_config
 
 from dialgym.bridges import verifiers
-from dialgym.language.messages import Message
-from dialgym.testing.agreement import lines_of, record_of
-from dialgym.views.chat import ChatReply
+from dialgym.testing.agreement import lines_of, played
 from tests.support.chat_server import chat_server
 
 PACKAGE = "dialgym_door"
@@ -45,13 +43,17 @@ async def rollout(env_id, settings, seed, url, player=None):
 
 def record_of_trace(trace):
     """The record of a trace as it is written."""
-    messages = [Message(**each["message"]) for each in trace["nodes"]]
-    said = [place for place, each in enumerate(trace["nodes"]) if each["sampled"]]
-    told = trace["info"]
+    nodes, told = trace["nodes"], trace["info"]
+    messages = [each["message"] for each in nodes]
+    said = [place for place, each in enumerate(nodes) if each["sampled"]]
     if told["closing"]:
-        messages.append(Message(role="user", content=told["closing"]))
-    success = {"is_success": trace["metrics"]["success"]}
-    ends = told["terminated"], told["truncated"]
-    pairs = zip(told["turn_rewards"], told["turn_components"])
-    replies = [ChatReply("", reward, parts, *ends, success) for reward, parts in pairs]
-    return record_of(lines_of(messages[: said[0]]), messages, said, replies)
+        messages.append({"role": "user", "content": told["closing"]})
+    return played(
+        lines_of(messages[: said[0]]),
+        messages,
+        told["turn_rewards"],
+        said,
+        told["turn_components"],
+        (told["terminated"], told["truncated"]),
+        trace["metrics"]["success"] == 1.0,
+    )

@@ -18,12 +18,16 @@ echo "$PWD: $* with $PYTHONPATH and $PATH" >> "{log}"
 @pytest.fixture
 def environment(tmp_path: Path) -> Path:
     """A virtual environment of which every program only writes down what it is asked for."""
-    folder = tmp_path / "env" / "bin"
-    folder.mkdir(parents=True)
+    return with_programs(tmp_path / "env", tmp_path / "log")
+
+
+def with_programs(folder: Path, log: Path) -> Path:
+    """The folder of an environment whose programs write into `log`."""
+    (folder / "bin").mkdir(parents=True)
     for name in PROGRAMS:
-        (folder / name).write_text(PROGRAM.format(log=tmp_path / "log"), encoding="utf-8")
-        (folder / name).chmod(0o755)
-    return folder.parent
+        (folder / "bin" / name).write_text(PROGRAM.format(log=log), encoding="utf-8")
+        (folder / "bin" / name).chmod(0o755)
+    return folder
 
 
 def checkout(folder: Path) -> Path:
@@ -106,3 +110,19 @@ def test_publishing_finds_the_mkdocs_of_the_environment(environment: Path, tmp_p
     log = (environment.parent / "log").read_text("utf-8").splitlines()
     deploying = next(line for line in log if ": deploy " in line)
     assert f" and {environment}/bin:" in deploying
+
+
+def test_doors_have_two_environments_of_which_one_is_free_of_a_pin(
+    environment: Path, tmp_path: Path
+):
+    here, log = checkout(tmp_path / "here"), tmp_path / "log"
+    venvs = [with_programs(here / name, log) for name in (".doors-venv", ".verifiers-venv")]
+    made = make(here, environment, "doors")
+    assert made.returncode == 0, made.stderr
+    said = log.read_text("utf-8")
+    assert "-e .[agents,data,lm,web,dev,openenv,skyrl,trl,textarena] with" in said
+    assert "-e .[agents,data,lm,web,dev,verifiers] with" in said
+    assert said.count(": tests/doors with") == 2
+    pinned = ["\npillow==" in (venv / "constraints.txt").read_text("utf-8") for venv in venvs]
+    assert pinned == [True, False]
+    assert not (environment / "constraints.txt").exists()

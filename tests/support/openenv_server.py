@@ -9,9 +9,7 @@ import uvicorn
 from openenv.core import GenericEnvClient
 
 from dialgym.io.http_server import listening
-from dialgym.language.messages import Message
-from dialgym.testing.agreement import lines_of, record_of
-from dialgym.views.chat import ChatReply
+from dialgym.testing.agreement import lines_of, played
 
 
 @contextmanager
@@ -35,21 +33,16 @@ def openenv_server(app) -> Iterator[str]:
 async def play_openenv(url, texts, **reset):
     """The record of a dialogue at a server, up to its end or that of the texts."""
     async with GenericEnvClient(base_url=url) as client:
-        begun = await client.reset(**reset)
-        messages = [*begun.observation["messages"]]
-        opening, said, replies = lines_of(messages), [], []
+        messages = list((await client.reset(**reset)).observation["messages"])
+        opening, rewards, told = lines_of(messages), [], []
         for text in texts:
             result = await client.step({"text": text})
-            said.append(len(messages))
-            messages += [Message(role="assistant", content=text), *result.observation["messages"]]
-            replies.append(_reply(result))
-            assert result.done == replies[-1].over
+            rewards.append(result.reward)
+            told.append(result.observation["metadata"])
+            messages += [{"role": "assistant", "content": text}, *result.observation["messages"]]
             if result.done:
                 break
-    return record_of(opening, messages, said, replies)
-
-
-def _reply(result):
-    told = result.observation["metadata"]
-    ends = told["terminated"], told["truncated"]
-    return ChatReply(result.observation["text"], result.reward, told["components"], *ends, told)
+    ends = told[-1]["terminated"], told[-1]["truncated"]
+    assert result.done == any(ends)
+    components = [each["components"] for each in told]
+    return played(opening, messages, rewards, None, components, ends, told[-1]["is_success"])

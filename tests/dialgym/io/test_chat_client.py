@@ -152,12 +152,21 @@ def test_a_stalled_service_is_left_in_time(service):
     assert client.usage.retries == 1
 
 
-def test_silence_and_calls_of_tools_are_empty_answers(service):
+def test_calls_of_tools_are_empty_answers(service):
     service.side_effect = [ok(None, finish_reason="tool_calls"), ok("x", finish_reason="length")]
     client = Client()
     assert client.ask().text == ""
     assert client.ask().text == "x"
     assert (client.usage.empty, client.usage.cut) == (1, 1)
+
+
+def test_silence_is_asked_again_and_stands_at_the_last(service):
+    service.side_effect = [ok(" "), ok(None), ok("well")]
+    client = Client(retries=3)
+    assert client.ask().text == "well"
+    assert (client.usage.empty, client.usage.retries, client.usage.prompt_tokens) == (2, 2, 30)
+    service.side_effect = [ok(""), ok("")]
+    assert Client(retries=1).ask().text == ""
 
 
 def test_an_answer_without_counts_counts_nothing():

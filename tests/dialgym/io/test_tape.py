@@ -92,14 +92,6 @@ def test_what_is_no_tape_is_refused(tmp_path):
         Tape(tmp_path / "none", "auto")
 
 
-def test_it_is_opened_from_what_yaml_says(tmp_path):
-    path = str(tmp_path / "tape")
-    recorded(tmp_path / "tape", 1)
-    assert Tape.opened(None) is None
-    assert Tape.opened(path).mode == "record"
-    assert Tape.opened({"path": path, "mode": "replay"}).mode == "replay"
-
-
 def test_a_pickled_copy_records_on(tmp_path):
     tape = recorded(tmp_path / "tape", 1)
     copy = pickle.loads(pickle.dumps(tape))

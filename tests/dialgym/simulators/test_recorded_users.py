@@ -1,0 +1,116 @@
+"""Recorded language models: the same answers at any speed, after any end, without a network."""
+
+import re
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dialgym.io.tape_report import merge_tapes
+from dialgym.rollouts.player import Player
+from tests.support.chat_server import chat_server
+
+pytest.importorskip("httpx", reason="the extra lm")
+
+ENV, COUNT = "SlotFilling-v0", 6
+
+
+class Greets:
+    """A system that goes on until the turns are over."""
+
+    def reply(self, task, state, rng):
+        return "hello"
+
+
+def talks(body):
+    return f"i want food {body['seed'] % 1000}"
+
+
+def played(policy=None, **settings):
+    """Texts of dialogues with a model as the user."""
+    kwargs = {"language": "english", "simulator": {"lm": {"model": "stub", **settings}}}
+    player = Player(ENV, policy or Greets(), kwargs, record=True)
+    batches = [*player.play([(0, i) for i in range(COUNT)])]
+    return [text for batch in batches for text in batch.turns.text]
+
+
+def test_the_same_bytes_however_many_are_asked_at_once(tmp_path):
+    said, merged = [], []
+    with chat_server(talks) as server:
+        for most in (1, 8, 64):
+            tape = tmp_path / f"tape{most}"
+            said.append(played(base_url=server.url, concurrency=most, record=str(tape)))
+            merge_tapes(tmp_path / f"merged{most}", [tape])
+            merged.append((tmp_path / f"merged{most}").read_bytes())
+    assert said[0] == said[1] == said[2]
+    assert merged[0] == merged[1] == merged[2]
+
+
+KILLED = """
+import sys
+from tests.dialgym.simulators.test_recorded_users import played
+print(len(played(base_url=sys.argv[1], record=sys.argv[2], concurrency=2)))
+"""
+
+
+def test_a_recording_survives_kills_and_asks_nothing_twice(tmp_path):
+    tape = tmp_path / "tape"
+    with chat_server(talks) as server:
+        whole = played(base_url=server.url)
+        needed = len(server.bodies)
+
+        def kills_at_times(body):
+            if len(server.bodies) % 9 == 0 and len(kills) < 4:
+                kills.append(child.kill())
+            return talks(body)
+
+        kills = []
+        server.rule = kills_at_times
+        for _ in range(5):
+            command = [sys.executable, "-c", KILLED, server.url, str(tape)]
+            child = subprocess.Popen(command, cwd=Path(__file__).parents[3])
+            child.wait()
+        assert child.returncode == 0
+        assert len(kills) == 4
+        asked = len(server.bodies) - needed
+    assert needed <= asked <= needed + 2 * len(kills)  # those under way when it was killed
+    assert played(replay=str(tape)) == whole
+
+
+def test_a_replay_opens_no_connection(tmp_path, monkeypatch):
+    tape = str(tmp_path / "tape")
+    with chat_server(talks) as server:
+        recorded = played(base_url=server.url, record=tape)
+
+    def refuse(*arguments):
+        raise AssertionError("a connection was opened")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket.socket, "connect_ex", refuse)
+    assert played(replay=tape) == recorded
+
+
+class Leaves(Greets):
+    """A system that leaves what was recorded."""
+
+    def reply(self, task, state, rng):
+        return "what food do you want?"
+
+
+def test_who_leaves_the_tape_meets_an_error_or_the_rule(tmp_path):
+    tape = str(tmp_path / "tape")
+    with chat_server(talks) as server:
+        recorded = played(base_url=server.url, record=tape)
+    with pytest.raises(LookupError, match=r"episode \d of seed 0.*the tape"):
+        played(Leaves(), replay=tape)
+    kwargs = {"simulator": {"lm": {"model": "stub", "replay": tape, "on_miss": "rule"}}}
+    player = Player(ENV, Leaves(), {"language": "english", **kwargs}, record=True)
+    (batch,) = player.play([(0, i) for i in range(COUNT)])
+    usage = player.dialogue.other.client.usage
+    assert usage.replayed == COUNT  # the first words
+    assert usage.missed > COUNT
+    ruled = [text for text in batch.turns.text if not re.match("hello|what|i want food", text)]
+    assert ruled
+    assert played(replay=tape, on_miss="rule") == recorded
