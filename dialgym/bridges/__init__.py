@@ -3,7 +3,7 @@
 | module | for | extra |
 |---|---|---|
 | `openenv` | OpenEnv 0.10: a server of sessions, by `openenv.app` | ``openenv`` |
-| `verifiers` | verifiers 0.4 and prime-rl: what a package exports, by `verifiers.classes` | ``verifiers`` |
+| `verifiers` | verifiers 0.4, prime-rl: a package of `verifiers.classes` | ``verifiers`` |
 | `skyrl` | SkyRL-Gym 0.4: `skyrl.register` and `skyrl.rows` | ``skyrl`` |
 
 Rewards, ends, seeds and texts are those of a chat, turn by turn. Nothing of another library is

@@ -238,8 +238,6 @@ def test_a_folder_serves_what_it_was_written_for(folder):
     check = ["validate", str(folder), "--level", "static", "--skip-build"]
     report = CliRunner().invoke(openenv_command, check)
     assert "PASS  static.manifest" in report.output
-    settings = {"language": "english", "learner": "user"}
+    chat = expected(2, ["hello"], "SlotFilling-v0", language="english", learner="user")
     with openenv_server(import_module("server.app").app) as address:
-        assert played(address, ["hello"], seed=2) == by_chat(
-            "SlotFilling-v0", settings, 2, ["hello"]
-        )
+        assert played(address, ["hello"], seed=2) == chat

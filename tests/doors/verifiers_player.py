@@ -44,7 +44,7 @@ async def rollout(env_id, settings, seed, url, player=None):
 def record_of_trace(trace):
     """The record of a trace as it is written."""
     nodes, told = trace["nodes"], trace["info"]
-    messages = [each["message"] for each in nodes]
+    messages = [{**each["message"], "content": each["message"]["content"] or ""} for each in nodes]
     said = [place for place, each in enumerate(nodes) if each["sampled"]]
     if told["closing"]:
         messages.append({"role": "user", "content": told["closing"]})
