@@ -21,7 +21,7 @@ EXTRA, PURPOSE = "verifiers", "an environment of verifiers"
 
 
 class Classes(NamedTuple):
-    """What a package of verifiers exports, each once."""
+    """Classes that a package of verifiers exports, each once."""
 
     taskset: Any
     env: Any
@@ -51,7 +51,7 @@ def classes(id_or_task: Environment, **settings: Any) -> Classes:
         seed: int = 0
         count: int = 1000
 
-    class Dialogues(vf.Taskset[DialogueTask, DialoguesConfig]):  # type: ignore[name-defined, misc]
+    class VerifiersDialogues(vf.Taskset[DialogueTask, DialoguesConfig]):  # type: ignore[name-defined, misc]
         def load(self) -> Any:
             chat, begin = first.clone(), self.config.seed
             for seed in range(begin, begin + self.config.count):
@@ -63,7 +63,7 @@ def classes(id_or_task: Environment, **settings: Any) -> Classes:
     class DialogueEnvConfig(vf.EnvConfig):  # type: ignore[name-defined, misc]
         player: vf.AgentConfig = vf.AgentConfig(runtime=vf.SubprocessConfig())  # type: ignore[name-defined]
 
-    class DialogueEnv(vf.Env[DialogueEnvConfig]):  # type: ignore[name-defined, misc]
+    class VerifiersEnv(vf.Env[DialogueEnvConfig]):  # type: ignore[name-defined, misc]
         async def run(self, task: Any, agents: Any) -> None:
             chat, replies = first.clone(), list[ChatReply]()
             chat.reset(task.data.seed)
@@ -96,7 +96,7 @@ def classes(id_or_task: Environment, **settings: Any) -> Classes:
             failure = await asked(f"{endpoint}/chat/completions", secret, body)
             return vf.ProgramResult(int(bool(failure)), "", failure)
 
-    return Classes(Dialogues, DialogueEnv, InProcess)
+    return Classes(VerifiersDialogues, VerifiersEnv, InProcess)
 
 
 async def asked(url: str, secret: str, body: Any) -> str:

@@ -210,7 +210,7 @@ class MultiWOZ(Task):
         return fingerprint(locate(name, cls.name, patterns=FILES))
 
     @cached_property
-    def splits(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+    def splits(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:  # type: ignore[override]
         """The goals of the frozen sets, whichever `goals` are played."""
         return {name: goal_options(self.world, name) for name in SEEDS}
 
