@@ -294,10 +294,14 @@ def _nearest(name: str) -> str:
 
 def _entry_in_module(path: str) -> RegistryEntry:
     """The entry of ``module:id`` or ``module:Class``, the latter with a view's suffix or not."""
-    from dialgym.tasks.lookup import find_task
+    from dialgym.tasks.lookup import find_foreign, find_task
 
     module, _, name = path.partition(":")
     allow(path)
+    if foreign := find_foreign(path):
+        kind, address = foreign
+        row = Row(path, kind, f"An environment of {module}.", None, {"address": address})
+        return RegistryEntry(path, replace(row, views=("utterance",), namespace=None), "utterance")
     if "/" in name or re.search(r"-v\d+$", name):
         import_for(module, repr(path))
         return _entry_named(name)

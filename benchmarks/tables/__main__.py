@@ -17,7 +17,7 @@ from types import MappingProxyType, ModuleType
 
 from benchmarks import doors
 from benchmarks.recipes.rows import recipe_table
-from benchmarks.tables import noise, pydial, questions, visual
+from benchmarks.tables import conformance, noise, pydial, questions, visual
 from benchmarks.tables.comments import comments_table
 from benchmarks.tables.lmrl import lmrl_table
 from benchmarks.tables.records import read_record
@@ -61,7 +61,7 @@ RECIPES: Mapping[str, str] = MappingProxyType(
 )
 """Arguments of ``python -m benchmarks.recipes`` that make the rows of a table."""
 RECORDS: Mapping[str, ModuleType] = MappingProxyType(
-    {m.NAME: m for m in (doors, noise, pydial, questions, visual)}
+    {m.NAME: m for m in (conformance, doors, noise, pydial, questions, visual)}
 )
 """Modules that make the table of a record, by the name of the file."""
 OTHERS: Mapping[str, str] = MappingProxyType(

@@ -142,12 +142,17 @@ def check(
         float | None,
         typer.Option(min=0, help="Difference of two mean returns that the dialogues are to show."),
     ] = None,
+    say: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TEXT", help="One of the texts to say to a text environment."),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
 ) -> None:
     """Check a task: rules against facts, views against each other, batch against single, rewards
     of who plays well against their bounds, registered reference scores against played dialogues.
 
-    Then its utterance view is held to what any text environment should keep to: does the seed
+    Then its utterance view, or an environment of others (gymnasium:ID, textarena:ID, openenv:URL),
+    is held to what any text environment should keep to: does the seed
     hold, do members of a group start alike, does a reset leave something behind, do sessions share
     state, does an observation tell the secret, are rewards within bounds, do masks leave
     something, and which difference do so many dialogues show.
@@ -156,15 +161,21 @@ def check(
     would find nothing to learn from.
     """
     from dialgym import testing
+    from dialgym.bridges.foreign import ForeignTask
 
     entry = entry_of(target)
     given = settings(set_)
     task = make_task(entry, given)
     bounds = _bounds(rewards) if rewards else None
-    asked = testing.CheckSettings(episodes=episodes, rewards=bounds, gap=gap)
-    checks = _own_checks(entry, task, episodes, references=not set_)
+    texts = tuple(say or ())
+    asked = testing.CheckSettings(episodes=episodes, rewards=bounds, gap=gap, texts=texts)
     results: list[testing.CheckResult] = []
-    for result in _until_a_fault(checks, lambda: _kit(entry, given, asked)):
+    if isinstance(task, ForeignTask):
+        found = testing.checks(task.environment, asked)
+    else:
+        own = _own_checks(entry, task, episodes, references=not set_)
+        found = _until_a_fault(own, lambda: _kit(entry, given, asked))
+    for result in found:
         results.append(result)
         if not json:
             _print_result(task.name, result)
@@ -173,7 +184,9 @@ def check(
         typer.echo(report.as_json())
     if report.faults:
         raise typer.Exit(1)
-    if not json and (remark := testing.start_remark(task, episodes)):
+    if json or isinstance(task, ForeignTask):
+        return
+    if remark := testing.start_remark(task, episodes):
         console.print("!", style="yellow", end=" ")
         console.print(f"{task.name}: {remark}", markup=False, soft_wrap=True)
 
@@ -212,9 +225,9 @@ def _own_checks(
 def _kit(
     entry: registry.RegistryEntry, given: Mapping[str, Any], asked: "CheckSettings"
 ) -> Iterator["CheckResult"]:
-    from dialgym.testing import conformance, utterance_environment
+    from dialgym import testing
 
-    return conformance.checks(utterance_environment(entry, **given), asked)
+    return testing.checks(testing.utterance_environment(entry, **given), asked)
 
 
 def _until_a_fault(

@@ -1,10 +1,29 @@
-"""Tasks of any module by ``module:Class``."""
+"""Tasks of any module by ``module:Class``, and environments of others by their schemes."""
 
+from collections.abc import Mapping
 from inspect import isclass
 from typing import Any
 
 from dialgym.io.objects import find_object
+from dialgym.kinds import KINDS
 from dialgym.tasks.base import Task
+
+FOREIGN: Mapping[str, str] = {
+    "gymnasium": "dialgym.bridges.gymnasium:GymnasiumTask",
+    "openenv": "dialgym.bridges.openenv_client:OpenEnvTask",
+    "textarena": "dialgym.bridges.textarena:TextArenaTask",
+}
+"""By scheme, the class of tasks whose dialogues are those of an environment of others."""
+
+
+def find_foreign(path: str) -> tuple[str, str] | None:
+    """The task and the address of ``SCHEME:ADDRESS``; None where it is no such path.
+
+    The suffix of its only view may follow.
+    """
+    scheme, _, address = path.partition(":")
+    address = address.removesuffix(KINDS["utterance"].suffix)
+    return (FOREIGN[scheme], address) if scheme in FOREIGN else None
 
 
 def find_task(path: str) -> Any:

@@ -1,7 +1,13 @@
 """Checks for authors of tasks, and of any text environment (`check_environment`)."""
 
 from dialgym.testing.batches import check_batch
-from dialgym.testing.conformance import CheckResult, CheckSettings, Report, check_environment
+from dialgym.testing.conformance import (
+    CheckResult,
+    CheckSettings,
+    Report,
+    check_environment,
+    checks,
+)
 from dialgym.testing.scripted_returns import check_references, check_returns, start_remark
 from dialgym.testing.sessions import (
     Answer,
@@ -26,6 +32,7 @@ __all__ = [
     "check_returns",
     "check_task",
     "check_views",
+    "checks",
     "gymnasium_environment",
     "start_remark",
     "utterance_environment",

@@ -6,7 +6,7 @@ of ours, any of Gymnasium's with strings, and one behind a server are checked al
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -77,6 +77,7 @@ class CheckSettings:
         most: steps after which a dialogue is left.
         rewards: bounds of every reward, in place of those that the environment declares.
         gap: least difference of two mean returns that is to be shown by `episodes` dialogues.
+        texts: to draw what is said from; none to let the environment's `sample` say it.
     """
 
     episodes: int = 50
@@ -84,6 +85,14 @@ class CheckSettings:
     most: int = 60
     rewards: Bounds | None = None
     gap: float | None = None
+    texts: tuple[str, ...] = ()
+
+    def applied(self, environment: TextEnvironment) -> TextEnvironment:
+        """The environment, with samples of `texts` where there are any."""
+        if not self.texts:
+            return environment
+        texts = self.texts
+        return replace(environment, sample=lambda _, __, rng: texts[int(rng.integers(len(texts)))])
 
 
 class _Played(NamedTuple):
@@ -108,6 +117,7 @@ def check_environment(
 
 def checks(environment: TextEnvironment, settings: CheckSettings) -> Iterator[CheckResult]:
     """Yield the results, each as soon as it is there."""
+    environment = settings.applied(environment)
     seeds = range(settings.seed, settings.seed + settings.episodes)
     try:
         recordings = [record(environment, seed, settings.most) for seed in seeds]

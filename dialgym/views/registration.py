@@ -1,5 +1,6 @@
 """Registration of ids in Gymnasium: those of envs_registry.yaml, and your own."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -129,7 +130,7 @@ def spec_fields(entry: RegistryEntry, env_id: str | RegistryEntry) -> dict[str, 
     It is the entry itself where other processes may not know the id.
     """
     return {
-        "id": entry.id,
+        "id": re.sub(r":?//", ".", entry.id),  # Gymnasium's ids hold no address
         "entry_point": MAKE_VIEW,
         "vector_entry_point": MAKE_BATCHED_VIEW,
         "disable_env_checker": True,  # the tests run the checker on every id
