@@ -1,4 +1,4 @@
-"""Speed of `dialgym serve-visual`: ``python -m benchmarks.environments.serving``.
+"""Speed of `dialgym serve visual`: ``python -m benchmarks.environments.serving``.
 
 A server in a process of its own, and clients in threads of this one, each of which plays dialogues
 of ten random questions: one request to ``/step_rank`` a question, and the next only after the
@@ -32,7 +32,7 @@ WARM = 1.0  # seconds before it counts
 @contextmanager
 def server(settings: Sequence[str]) -> Iterator[tuple[str, psutil.Process]]:
     """The URL of a new server, and its process; it is ended after."""
-    command = [sys.executable, "-m", "dialgym", "serve-visual", "--port", "0"]
+    command = [sys.executable, "-m", "dialgym", "serve", "visual", "--port", "0"]
     arguments = [part for setting in settings for part in ("-s", setting)]
     process = subprocess.Popen([*command, *arguments], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None

@@ -3,6 +3,7 @@
 | module | for | extra |
 |---|---|---|
 | `openenv` | OpenEnv 0.10: a server of sessions, by `openenv.app` | ``openenv`` |
+| `verifiers` | verifiers 0.4, prime-rl: a package of `verifiers.classes` | ``verifiers`` |
 | `skyrl` | SkyRL-Gym 0.4: `skyrl.register` and `skyrl.rows` | ``skyrl`` |
 | `trl` | TRL 1.16: `trl.prompts` and `trl.rollout_func` for its ``GRPOTrainer`` | ``trl`` |
 

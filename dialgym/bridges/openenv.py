@@ -12,7 +12,7 @@ of its own, so a simulator that is given as an object must bear several threads.
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dialgym.bridges.listed import ListedBySeed
+from dialgym.bridges.listed import ListedDialogues
 from dialgym.errors import unexpected
 from dialgym.optional import require
 from dialgym.registry import Environment
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 EXTRA, PURPOSE = "openenv", "an OpenEnv server"
 TOLD = ("utterance", "turn", "is_success")
+ARGUMENTS = ("seed", "options", "split", "index")
+"""Arguments of a reset that say which dialogue it is."""
 
 
 def app(id_or_task: Environment, max_sessions: int = 64, **settings: Any) -> "FastAPI":
@@ -76,7 +78,7 @@ def environment(id_or_task: Environment, **settings: Any) -> Any:
     return OpenEnvDialogue
 
 
-class Sessions(ListedBySeed):
+class Sessions(ListedDialogues):
     """OpenEnv's methods of an environment, over a chat.
 
     Args:
@@ -87,7 +89,7 @@ class Sessions(ListedBySeed):
     observation_form: Any
 
     def __init__(self, chat: Chat, types: Any) -> None:
-        super().__init__(chat.env_id)
+        super().__init__(chat.env_id, chat.task)
         self.chat, self._types = chat, types
         self._episode: str | None = None
 
@@ -100,17 +102,16 @@ class Sessions(ListedBySeed):
         index: int | None = None,
         **unknown: Any,
     ) -> Any:
-        """Begin a dialogue; a listed one by its split and index.
+        """Begin a dialogue; a listed one by its split and index alone.
 
         Raises:
-            ValueError: an argument is unknown or impossible.
-            IndexError: the split has no such dialogue.
+            ValueError: an argument is unknown or impossible, or `split` and `index` are not alone.
+            IndexError: there is no such listed dialogue.
         """
         for name in unknown:
-            raise unexpected(name, ("seed", "options", "split", "index"), "reset of OpenEnv")
-        if split is not None:
-            seed = self.get_task(split, 0 if index is None else index)["seed"]
-        messages = self.chat.reset(seed, options)
+            raise unexpected(name, ARGUMENTS, "reset of OpenEnv")
+        given = zip(ARGUMENTS, (seed, options, split, index))
+        messages = self.chat.reset(*self.beginning(dict(given)))
         self._episode = episode_id
         return self._heard(messages[-1]["content"], messages)
 

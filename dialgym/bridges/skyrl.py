@@ -88,7 +88,8 @@ class Turns:
         return [dict(message) for message in self.chat.reset(*self._begin)], {}
 
     def step(self, action: str) -> dict[str, Any]:
-        """Say a text. After the end there are no observations, as nobody answers them.
+        """Say a text. After the end there are no observations, as nobody answers them; closing
+        words are the metadata's ``text``.
 
         Raises:
             ResetNeeded: no dialogue is under way.
@@ -97,6 +98,7 @@ class Turns:
         self._success, self._earned = reply.info["is_success"], self._earned + reply.reward
         heard = [] if reply.over else [{"role": "user", "content": reply.text}]
         told: dict[str, Any] = {name: reply.info[name] for name in ("utterance", "is_success")}
+        told["text"] = reply.text
         told |= {"terminated": reply.terminated, "truncated": reply.truncated}
         told["components"] = dict(reply.components)
         answer = {"observations": heard, "reward": reply.reward, "done": reply.over}

@@ -9,11 +9,12 @@
 | `data` | ``data``, ``import``, ``push`` |
 | `train` | ``train`` |
 | `train_models` | ``train guesser``, ``train reward-model`` |
-| `serve` | ``serve-visual`` |
+| `serve` | ``serve openenv``, ``serve visual`` |
+| `export` | ``export`` writes folders for other libraries |
 | `evaluate` | ``evaluate``, ``report`` |
 | `benchmark`, `leaderboard` | ``benchmark`` plays ids, suites and panels, ``leaderboard`` reads |
 | `view` | ``view`` |
-| `app`, `common` | the program, and parts that commands share |
+| `app`, `common`, `templates` | the program, and parts that commands share |
 | `terminal` | encodings and width |
 """
 

@@ -19,10 +19,11 @@ from dialgym.cli.collect import collect
 from dialgym.cli.common import complain, stopped
 from dialgym.cli.data import data, import_, import_command, push
 from dialgym.cli.evaluate import evaluate, report
+from dialgym.cli.export import export
 from dialgym.cli.leaderboard import leaderboard
 from dialgym.cli.new import new
 from dialgym.cli.play import play
-from dialgym.cli.serve import serve_visual
+from dialgym.cli.serve import serve
 from dialgym.cli.tape import tape
 from dialgym.cli.tasks import check, check_domain, list_ids
 from dialgym.cli.terminal import read_any_bytes
@@ -115,7 +116,8 @@ app.command("train")(train)
 app.command("train guesser")(train_guesser)
 app.command("train reward-model")(train_reward_model)
 app.command("report")(report)
-app.command("serve-visual")(serve_visual)
+app.add_typer(serve, name="serve")
+app.command("export")(export)
 app.command("view")(view)
 app.command("evaluate")(evaluate)
 app.command("benchmark")(benchmark)

@@ -5,7 +5,6 @@ import builtins
 import keyword
 import re
 from collections.abc import Iterator
-from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
@@ -13,12 +12,11 @@ from typing import Annotated
 import typer
 
 from dialgym.cli.common import console
-from dialgym.io.files import write_folder_atomically, write_text
+from dialgym.cli.templates import check_absent, templates_in, write_templates
 from dialgym.registry import is_registered
 
 new = typer.Typer(no_args_is_help=True, help="Begin something of your own.")
-TEMPLATES = files("dialgym.cli") / "new_task"
-SUFFIX = ".tmpl"
+TEMPLATES = "new_task"
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[-_ ][A-Za-z0-9]+)*")
 
 
@@ -81,8 +79,7 @@ def class_of(module: str) -> str:
 
 def check_module(module: str, folder: Path) -> None:
     """Raise a ValueError where a module cannot have that name, or its folder is there."""
-    if folder.exists():
-        raise ValueError(f"new task: {str(folder)!r} is there already. Choose another name.")
+    check_absent(folder, "new task")
     if keyword.iskeyword(module) or find_spec(module) is not None:
         raise ValueError(
             f"new task: Python has a module {module!r} already, which would be imported in its "
@@ -105,10 +102,10 @@ def check_class(name: str) -> None:
 
 def _names_of_templates() -> Iterator[str]:
     """The names that the files of a task import, define and use."""
-    for template in TEMPLATES.iterdir():
-        if not template.name.endswith(f".py{SUFFIX}"):
+    for path, text in templates_in(TEMPLATES).items():
+        if not path.endswith(".py"):
             continue
-        for node in ast.walk(ast.parse(template.read_text("utf-8"))):
+        for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.Name):
                 yield node.id
             elif isinstance(node, ast.alias | ast.ClassDef | ast.FunctionDef):
@@ -124,12 +121,4 @@ def write_task(folder: Path, module: str) -> None:
         "CLASS": name,
         "ID": f"{name}-v0",
     }
-    pattern = re.compile(rf"\b({'|'.join(values)})\b")
-
-    def write(target: Path) -> None:
-        for template in TEMPLATES.iterdir():
-            if template.name.endswith(SUFFIX):
-                text = pattern.sub(lambda word: values[word[1]], template.read_text("utf-8"))
-                write_text(target / template.name.removesuffix(SUFFIX), text)
-
-    write_folder_atomically(folder, write)
+    write_templates(folder, templates_in(TEMPLATES), values)

@@ -1,13 +1,46 @@
-"""``dialgym serve-visual``: the model of a visual dialogue, for environments elsewhere."""
+"""``dialgym serve``: environments and models over HTTP, for programs elsewhere."""
 
 from typing import Annotated
 
 import typer
 
-from dialgym.cli.common import AllowHost, Host, Port, Set, console, settings
+from dialgym.cli.common import AllowHost, EnvId, Host, Port, Set, console, settings
 from dialgym.registry import entry_of, make_task
 
+serve = typer.Typer(no_args_is_help=True, help="Serve environments and models over HTTP.")
 
+
+@serve.command("openenv")
+def serve_openenv(
+    id: EnvId,
+    sessions: Annotated[
+        int, typer.Option(min=1, help="Sessions at once; a further one is refused.")
+    ] = 64,
+    host: Host = "127.0.0.1",
+    port: Port = 8000,
+    allow_host: AllowHost = None,
+    set_: Set = None,
+) -> None:
+    """Serve an environment by OpenEnv's protocol: each session of /ws is a dialogue.
+
+    Trainers that know OpenEnv play it by the address alone. `dialgym export openenv` writes the
+    same server as a folder with a Dockerfile.
+
+    Pages of other sites, and calls by foreign names, are refused; there is no token.
+    """
+    from dialgym.bridges import openenv
+    from dialgym.io.http_server import Callers, Guarded, listening
+    from dialgym.io.http_server import serve as serve_app
+
+    app = openenv.app(id, sessions, **settings(set_))
+    with listening("serve openenv", host, port) as listener:
+        name, number = listener.getsockname()[:2]
+        console.print(f"serving {id} at http://{name}:{number}; end with Ctrl-C", soft_wrap=True)
+        guarded = Guarded(app, Callers((host, *(allow_host or ()))))
+        serve_app(guarded, listener, openenv.PURPOSE)
+
+
+@serve.command("visual")
 def serve_visual(
     id: Annotated[
         str, typer.Argument(metavar="ID", help="An id of visual dialogue, or MODULE:CLASS.")
@@ -39,10 +72,10 @@ def serve_visual(
 
     task = make_task(entry_of(id), settings(set_))
     if not isinstance(task, VisualDialogue):
-        raise ValueError(f"serve-visual: expected an id of visual dialogue; got {id!r}.")
+        raise ValueError(f"serve visual: expected an id of visual dialogue; got {id!r}.")
     asking = None if questioner is None else task.speaker_named("system", questioner)
     bots = Bots(task, task.answerer, asking)
-    with listening("serve-visual", host, port) as listener:
+    with listening("serve visual", host, port) as listener:
         name, number = listener.getsockname()[:2]
         count = f"{len(task.pool):,} images"
         console.print(f"serving {count} at http://{name}:{number}; end with Ctrl-C")

@@ -74,6 +74,33 @@ def _host_name(host: str) -> str:
         return ""
 
 
+class Guarded:
+    """ASGI application of which only known callers see anything, by HTTP or WebSocket.
+
+    Args:
+        app: the application.
+        callers: who may ask.
+    """
+
+    def __init__(self, app: Any, callers: Callers) -> None:
+        self.app, self.callers = app, callers
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Hand on a connection, or refuse it: a request by JSON, a WebSocket by closing it."""
+        try:
+            if scope["type"] in ("http", "websocket"):
+                pairs = scope["headers"]
+                self.callers.check({name.decode(): text.decode("latin-1") for name, text in pairs})
+        except Refused as error:
+            if scope["type"] == "websocket":
+                await send({"type": "websocket.close", "code": 1008, "reason": error.detail})
+            else:
+                answer = json_answer(error.status, {"detail": error.detail})
+                await answer(scope, receive, send)
+        else:
+            await self.app(scope, receive, send)
+
+
 def fastapi_app(purpose: str, **kwargs: Any) -> "FastAPI":
     """An application without routes, not even those of FastAPI's own documentation.
 

@@ -193,6 +193,8 @@ class Task(ABC):
     """Rules for who plays, by party, in a sentence or two; the beginning of its `brief`."""
     verb: ClassVar[str] = ""
     """The verb of a game in which the system does one thing: ``guess``, ``ask``."""
+    splits: Mapping[str, Sequence[Mapping[str, Any]]] = {}
+    """Fixed lists of dialogues by name, such as ``test``: the options of `reset` of each."""
     for_people: ClassVar[Mapping[str, Any]] = {}
     """Settings of the task that suit a person who plays it, unless told otherwise."""
     chat_advice: Mapping[str, str] = {}

@@ -109,7 +109,8 @@ class Chat:
         Raises:
             ValueError: the seed or an option is impossible, or the learner never has the floor.
         """
-        self.env.reset(seed=seed, options=None if options is None else dict(options))
+        given: Any = options  # any mapping; the task refuses what is none
+        self.env.reset(seed=seed, options=given)
         state = self.env.dialogue.state
         lines = self.task.transcript(state, self.learner)
         self.messages, self._said = self._form.opening(state, lines), []

@@ -31,6 +31,7 @@ DOORS = {
     "chat batch": Door("dialgym.testing.agreement:by_batch"),
     "tokens": Door("tests.doors.tokens_player:play", needs="transformers"),
     "openenv": Door("tests.doors.openenv_player:play", needs="openenv", lacks=("said",)),
-    "skyrl": Door("tests.doors.skyrl_player:play", needs="skyrl_gym", lacks=("said", "closing")),
+    "skyrl": Door("tests.doors.skyrl_player:play", needs="skyrl_gym", lacks=("said",)),
+    "verifiers": Door("tests.doors.verifiers_player:play", needs="verifiers"),
     "trl": Door("tests.doors.trl_player:play", needs="transformers", lacks=("closing",)),
 }

@@ -7,7 +7,7 @@ from dialgym.testing.agreement import lines_of, played
 
 
 def play(env_id, settings, seed, texts):
-    """Play the texts in a new environment; after the end SkyRL-Gym hears nothing."""
+    """Play the texts in a new environment; closing words are in the metadata."""
     (row,) = skyrl.rows(env_id, 1, seed=seed, **settings)
     env = skyrl_gym.make(skyrl.register(), extras=row)
     messages, _ = env.init(row["prompt"])
@@ -16,6 +16,8 @@ def play(env_id, settings, seed, texts):
         results.append(env.step(text))
         messages += [{"role": "assistant", "content": text}, *results[-1]["observations"]]
     told = [result["metadata"] for result in results]
+    if results[-1]["done"] and told[-1]["text"]:
+        messages.append({"role": "user", "content": told[-1]["text"]})
     return played(
         opening,
         messages,
@@ -24,5 +26,4 @@ def play(env_id, settings, seed, texts):
         [each["components"] for each in told],
         (told[-1]["terminated"], told[-1]["truncated"]),
         env.get_metrics()["success"] == 1.0,
-        closes=False,
     )

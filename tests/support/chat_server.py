@@ -79,6 +79,10 @@ def completion(text: str | None, **choice: Any) -> dict[str, Any]:
     """The JSON of an answer."""
     message = {"role": "assistant", "content": text}
     return {
+        "id": "completion",
+        "object": "chat.completion",
+        "created": 0,
+        "model": "stub",
         "choices": [{"index": 0, "message": message, "finish_reason": "stop", **choice}],
-        "usage": {"prompt_tokens": 10, "completion_tokens": 2},
+        "usage": {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12},
     }

@@ -15,7 +15,7 @@ def visual_server(bots: Bots, port: int = 0, **settings) -> Iterator[str]:
     """Its URL; it is ended after."""
     import uvicorn
 
-    listener = listening("serve-visual", port=port)
+    listener = listening("serve visual", port=port)
     config = uvicorn.Config(make_app(bots, **settings), log_level="error", lifespan="on")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)

@@ -95,6 +95,11 @@ def goal_set(world: World, name: str) -> GoalSet:
     return GoalSet(world, name, goals, VERSION, drawn, known is not None)
 
 
+def goal_options(world: World, name: str) -> tuple[dict[str, Any], ...]:
+    """Options of reset for each of the frozen goals of that name."""
+    return tuple([{"goal": goal_as_json(goal)} for goal in goal_set(world, name)])
+
+
 def hash_of(goals: Iterable[MultiWOZGoal]) -> str:
     """Fingerprint of these goals in this order."""
     text = json.dumps([goal_as_json(goal) for goal in goals], separators=(",", ":"))

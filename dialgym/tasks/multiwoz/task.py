@@ -21,6 +21,7 @@ from dialgym.tasks.multiwoz.data import MULTIWOZ, load_world
 from dialgym.tasks.multiwoz.dialogue import RuleOptions, Rules, Settings, Turn
 from dialgym.tasks.multiwoz.dialogue_state import MultiWOZState
 from dialgym.tasks.multiwoz.formats import FILES
+from dialgym.tasks.multiwoz.goal_sets import SEEDS, goal_options
 from dialgym.tasks.multiwoz.goal_words import goal_words
 from dialgym.tasks.multiwoz.guidance import chat_advice, conditions_of
 from dialgym.tasks.multiwoz.languages import LANGUAGES
@@ -207,6 +208,11 @@ class MultiWOZ(Task):
         if name in (None, BUILT_IN):
             return None
         return fingerprint(locate(name, cls.name, patterns=FILES))
+
+    @cached_property
+    def splits(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:  # type: ignore[override]
+        """The goals of the frozen sets, whichever `goals` are played."""
+        return {name: goal_options(self.world, name) for name in SEEDS}
 
     def _facts(self, reward: str) -> Facts:
         returns = bounds(reward, self.turns)

@@ -107,7 +107,7 @@ class Client:
         spent = time.monotonic() - start
         raise RemoteError(
             f"{self.url}{path}: no answer in {self.retries + 1} attempts and {spent:.1f} s (the "
-            f"last: {last}). Start the server (`dialgym serve-visual`), check its address, or give "
+            f"last: {last}). Start the server (`dialgym serve visual`), check its address, or give "
             "it more time (timeout, retries)."
         )
 

@@ -2,7 +2,7 @@
 
 The wire is that of Snell et al. (2022), "Offline RL for Natural Language Generation with Implicit
 Language Q Learning": forms with ``history``, ``caption``, ``img_features`` and
-``generation_kwargs``, of which each but the caption is JSON. `dialgym serve-visual` speaks it too.
+``generation_kwargs``, of which each but the caption is JSON. `dialgym serve visual` speaks it too.
 """
 
 import json

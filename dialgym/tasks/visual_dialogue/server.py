@@ -1,4 +1,4 @@
-"""The HTTP server of visual dialogue: `dialgym serve-visual`.
+"""The HTTP server of visual dialogue: `dialgym serve visual`.
 
 Requests are forms, as `remote.py` sends them. What comes in while the model computes is computed
 together next, by one thread: there is no waiting for company, and one model however many clients.
@@ -152,7 +152,7 @@ class Batcher:
 
     def __init__(self, bots: Bots, most: int = 64, waiting: int = 1024) -> None:
         self.bots = bots
-        self.most = whole_number("max_batch", most, "serve-visual")
+        self.most = whole_number("max_batch", most, "serve visual")
         self._queue: asyncio.Queue[tuple[Ask, asyncio.Future[Any]]] = asyncio.Queue(waiting)
         self._thread = ThreadPoolExecutor(1, "dialgym-model")
 

@@ -78,7 +78,7 @@ def test_a_fault_is_bounded_and_clear(name):
     message = str(caught.value)
     assert re.match(rf"{url}/step_rank: no answer in 3 attempts and \d+\.\d s", message)
     assert re.search(reason, message)
-    assert "Start the server (`dialgym serve-visual`)" in message
+    assert "Start the server (`dialgym serve visual`)" in message
     assert len(requests) == 3
 
 

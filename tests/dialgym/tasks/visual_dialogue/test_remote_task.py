@@ -84,10 +84,10 @@ def test_environments_that_share_a_server_are_ranked_as_by_the_guesser_itself():
 
 
 class Served:
-    """`dialgym serve-visual` in a process of its own."""
+    """`dialgym serve visual` in a process of its own."""
 
     def __init__(self, port: int = 0) -> None:
-        command = [sys.executable, "-m", "dialgym", "serve-visual", "--port", str(port)]
+        command = [sys.executable, "-m", "dialgym", "serve", "visual", "--port", str(port)]
         settings = ["-s", "pool={name: scenes, scenes: 20}", "--questioner", "human-like"]
         self.process = subprocess.Popen([*command, *settings], stdout=subprocess.PIPE, text=True)
         line = self.process.stdout.readline()
@@ -129,19 +129,19 @@ def test_a_server_that_is_killed_loses_no_dialogue():
     open_ones = [state.copy() for state in states]
     for state in open_ones:
         task.speak(state, "is there a cup", rng)
-        with pytest.raises(ConnectionError, match="dialgym serve-visual"):
+        with pytest.raises(ConnectionError, match="dialgym serve visual"):
             task.answerer.reply(task, state, rng)
         assert len(state.history) == 2
 
 
 def test_what_the_command_line_says_of_bad_arguments():
     needs_server()
-    assert "expected an id of visual dialogue" in fail("serve-visual", "dialgym/Wordle-v0")
+    assert "expected an id of visual dialogue" in fail("serve", "visual", "dialgym/Wordle-v0")
     assert "unknown speaker for the system 'nobody'" in fail(
-        "serve-visual", "--questioner", "nobody"
+        "serve", "visual", "--questioner", "nobody"
     )
-    with listening("serve-visual") as listener:
+    with listening("serve visual") as listener:
         port = str(listener.getsockname()[1])
-        said = fail("serve-visual", "--port", port)
+        said = fail("serve", "visual", "--port", port)
     assert f"cannot listen at 127.0.0.1, port {port}" in said
     assert "--port 0" in said

@@ -1,33 +1,8 @@
-"""Servers of OpenEnv in a thread: an application, and the word game with its defects."""
+"""The word game and its defects as an application of OpenEnv."""
 
-import threading
-import time
-
-import uvicorn
 from openenv.core import env_server
 
-from dialgym.io.http_server import listening
 from tests.support.faulty_environments import GuessWord
-
-
-class Serving:
-    """A server in a thread; as a context it gives its address."""
-
-    def __init__(self, app):
-        listener = listening("test")
-        self.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        self.server = uvicorn.Server(uvicorn.Config(app, log_level="error"))
-        self.thread = threading.Thread(target=self.server.run, args=([listener],), daemon=True)
-
-    def __enter__(self):
-        self.thread.start()
-        while not self.server.started:
-            time.sleep(0.01)
-        return self.url
-
-    def __exit__(self, *_):
-        self.server.should_exit = True
-        self.thread.join()
 
 
 class Say(env_server.types.Action):

@@ -1,0 +1,42 @@
+"""`dialgym export`: what folders declare, and what it is told in error. See tests/doors too."""
+
+import json
+
+import pytest
+
+from dialgym.cli.export import openenv_values
+from dialgym.testing.agreement import FAMILIES, case_of
+from tests.support.commands import fail, succeed
+
+WORDLE = "Wordle-20-v0"
+
+
+def test_the_files_of_a_folder(tmp_path):
+    folder = tmp_path / "new"
+    told = succeed("export", "openenv", WORDLE, str(folder), "-s", "guesses=answers")
+    names = ["Dockerfile", "README.md", "openenv.yaml", "server/__init__.py", "server/app.py"]
+    assert sorted(str(path.relative_to(folder)) for path in folder.rglob("*.*")) == names[1:]
+    assert f"{folder}: {', '.join(names)}" in told
+    assert (
+        "openenv.app(\"Wordle-20-v0\", guesses='answers')" in (folder / "server/app.py").read_text()
+    )
+    assert "uvicorn" in (folder / "Dockerfile").read_text()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_rewards_are_within_the_bounds_that_a_folder_declares(family):
+    for seed in range(8):
+        env_id, settings, _, record = case_of(family, seed)
+        low, high = json.loads(openenv_values(env_id, settings)["REWARDS"])
+        assert all(low <= reward <= high for reward in record.rewards)
+
+
+def test_a_folder_that_cannot_be_written(tmp_path):
+    there = str(tmp_path)
+    assert "is there already" in fail("export", "openenv", WORDLE, there)
+    assert "Did you mean 'openenv'" in fail("export", "openen", WORDLE, f"{there}/new")
+    assert "unknown environment id" in fail("export", "openenv", "Wordl-v0", f"{there}/new")
+    assert "unexpected keyword argument 'no'" in fail(
+        "export", "openenv", WORDLE, f"{there}/new", "-s", "no=1"
+    )
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,49 @@
+"""The guard before an application: who sees anything of it."""
+
+import asyncio
+
+import pytest
+
+from dialgym.io.http_server import Callers, Guarded
+
+KINDS = ("http", "websocket")
+
+
+def first_answer(kind, headers):
+    """The first message that a caller gets."""
+    pytest.importorskip("starlette", reason="needs the extra `web`")
+    sent = []
+
+    async def app(scope, receive, send):
+        await send({"type": "handed on"})
+
+    async def send(message):
+        sent.append(message)
+
+    pairs = [(name.encode(), text.encode("latin-1")) for name, text in headers.items()]
+    guarded = Guarded(app, Callers(["here.example"]))
+    asyncio.run(guarded({"type": kind, "headers": pairs}, None, send))
+    return sent[0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("host", ["127.0.0.1:8000", "localhost", "here.example"])
+def test_those_who_may_ask_are_handed_on(kind, host):
+    assert first_answer(kind, {"host": host}) == {"type": "handed on"}
+    own = {"host": host, "origin": f"http://{host}"}
+    assert first_answer(kind, own) == {"type": "handed on"}
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{"host": "\xe9vil.example"}, {}, {"host": "localhost", "origin": "http://evil.example"}],
+)
+def test_others_are_refused(headers):
+    assert first_answer("http", headers)["status"] == 403
+    closed = first_answer("websocket", headers)
+    assert (closed["type"], closed["code"]) == ("websocket.close", 1008)
+    assert closed["reason"]
+
+
+def test_what_is_no_call_is_handed_on():
+    assert first_answer("lifespan", {}) == {"type": "handed on"}
