@@ -226,8 +226,7 @@ class GPTActorCritic(BasePolicy):
 
     def set_training_mode(self, mode: bool) -> None:
         if mode:  # an update follows, after which nothing cached is valid
-            self.caches.version = self.value_caches.version = None
-            self.decided = Decided()
+            self.caches.version = self.value_caches.version = self.decided.version = None
         super().set_training_mode(mode)
 
     # Distributions
