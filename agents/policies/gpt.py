@@ -226,7 +226,8 @@ class GPTActorCritic(BasePolicy):
 
     def set_training_mode(self, mode: bool) -> None:
         if mode:  # an update follows, after which nothing cached is valid
-            self.caches.version = self.value_caches.version = self.decided.version = None
+            self.caches.version = self.value_caches.version = None
+            self.decided.tokens = {}
         super().set_training_mode(mode)
 
     # Distributions
