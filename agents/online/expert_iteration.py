@@ -23,8 +23,8 @@ class ExpertIteration(GroupAlgorithm):
     likelihood of what was said in it maximised: the expert is the choice among several dialogues.
     With one dialogue a group kept it is RAFT (Dong et al. 2023, arXiv 2304.06767, algorithm 1);
     ReST-EM (Singh et al. 2023, arXiv 2312.06585, algorithm 1) begins each improvement with the
-    first policy, this one goes on from the last. The loss is -mean log pi(a | s), plus `kl_coef`
-    times the divergence (estimator k3) and less `ent_coef` times the entropy.
+    first policy, this one goes on from the last. The loss is -mean log pi(a | s), with the terms of
+    divergence and entropy of `GroupAlgorithm`.
 
     Args:
         policy, env: as of `GroupAlgorithm`.
@@ -67,18 +67,11 @@ class ExpertIteration(GroupAlgorithm):
             reference_log_probs=self._reference_log_probs(sequences),
         )
 
-    def loss(self, batch: SequenceBatch) -> tuple[Tensor, dict[str, Tensor]]:
-        """-log pi + kl_coef * k3 - ent_coef * entropy, of each decision."""
-        ent_coef = self.ent_coef(self._current_progress_remaining)  # type: ignore[operator]
-        _, log_prob, entropy = self.policy.evaluate_sequences(
-            batch.tokens, batch.at, batch.actions, batch.allowed, batch.features
-        )
-        loss = -log_prob - ent_coef * entropy
-        metrics = {"entropy": entropy, "approx_kl": k3(batch.log_probs - log_prob).detach()}
-        if batch.reference_log_probs is not None:
-            metrics["reference_kl"] = k3(batch.reference_log_probs - log_prob)
-            loss = loss + self.kl_coef * metrics["reference_kl"]
-        return loss, metrics
+    def policy_loss(
+        self, batch: SequenceBatch, log_prob: Tensor
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """-log pi."""
+        return -log_prob, {"approx_kl": k3(batch.log_probs - log_prob).detach()}
 
 
 def best_of_groups(returns: np.ndarray, groups: np.ndarray, top: float) -> np.ndarray:

@@ -9,10 +9,12 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.type_aliases import GymEnv
 from stable_baselines3.common.vec_env import VecEnv
+from torch import Tensor
 
-from agents.buffers.sequences import Rollout, SequenceBuffer
+from agents.buffers.sequences import Rollout, SequenceBatch, SequenceBuffer
 from agents.online.credit import all_equal
 from agents.online.on_policy import SequenceAlgorithm, SequenceOptions
+from agents.online.reference import k3
 from dialgym.errors import whole_number
 
 
@@ -29,7 +31,8 @@ class GroupAlgorithm(SequenceAlgorithm):
 
     Dialogues that have ended rest until the others have. Dialogues of a group begin alike: their
     env is reset with the same seed. A subclass makes the `Rollout` of what was said (`_rollout`)
-    and gives the `loss`.
+    and gives the `policy_loss`. The coefficient of `kl` weighs the divergence (estimator k3) in the
+    loss.
 
     A group whose returns are all equal teaches nothing. With `resample` it is begun again elsewhere
     and played again, at most so many times, and what it said before is left out of the update
@@ -164,5 +167,33 @@ class GroupAlgorithm(SequenceAlgorithm):
 
         Args:
             said: (n_steps, n_envs) bool, where a token was said that is learned from.
+        """
+        raise NotImplementedError
+
+    # The update
+
+    def loss(self, batch: SequenceBatch) -> tuple[Tensor, dict[str, Tensor]]:
+        """`policy_loss` + kl_coef * k3 - ent_coef * entropy (Shao et al. 2024, equation 3)."""
+        ent_coef = self.ent_coef(self._current_progress_remaining)  # type: ignore[operator]
+        _, log_prob, entropy = self.policy.evaluate_sequences(
+            batch.tokens, batch.at, batch.actions, batch.allowed, batch.features, ent_coef != 0
+        )
+        loss, metrics = self.policy_loss(batch, log_prob)
+        metrics["entropy"] = entropy
+        if ent_coef:
+            loss = loss - ent_coef * entropy
+        if batch.reference_log_probs is not None:
+            metrics["reference_kl"] = k3(batch.reference_log_probs - log_prob)
+            loss = loss + self.kl_coef * metrics["reference_kl"]
+        return loss, metrics
+
+    def policy_loss(
+        self, batch: SequenceBatch, log_prob: Tensor
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """Loss (n,) of each decision without divergence and entropy, and metrics (n,).
+
+        Args:
+            batch: n decisions.
+            log_prob: (n,) of their actions now.
         """
         raise NotImplementedError

@@ -23,7 +23,6 @@ from agents.online.credit import (
 from agents.online.groups import GroupAlgorithm, GroupOptions
 from agents.online.on_policy import SURROGATES
 from agents.online.ppo import turn_ends
-from agents.online.reference import k3
 from agents.online.truths import continued, probabilities, probability_rises, turn_starts
 from agents.returns import turn_returns
 from dialgym.errors import one_of
@@ -51,8 +50,6 @@ class GRPO(GroupAlgorithm):
     that name it, none for the last turn (IGPO, Wang et al. 2025, arXiv 2510.14967, section 3.2). It
     needs an env made with `truths=True`, and belongs to `credit="turn"`. What an env knows of the
     truth by itself is paid by its `belief_gain`.
-
-    The coefficient of `kl` weighs the divergence (estimator k3) in the loss.
 
     Args:
         policy, env: as of `GroupAlgorithm`.
@@ -196,23 +193,13 @@ class GRPO(GroupAlgorithm):
 
     # The update
 
-    def loss(self, batch: SequenceBatch) -> tuple[Tensor, dict[str, Tensor]]:
-        """Surrogate + kl_coef * k3 - ent_coef * entropy (Shao et al. 2024, equation 3)."""
-        remaining = self._current_progress_remaining
-        ent_coef = self.ent_coef(remaining)  # type: ignore[operator]
-        _, log_prob, entropy = self.policy.evaluate_sequences(
-            batch.tokens, batch.at, batch.actions, batch.allowed, batch.features, ent_coef != 0
-        )
-        low = self.clip_range(remaining)
+    def policy_loss(
+        self, batch: SequenceBatch, log_prob: Tensor
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """The surrogate."""
+        low = self.clip_range(self._current_progress_remaining)
         high = low if self.clip_range_high is None else self.clip_range_high
-        loss, metrics = SURROGATES[self.surrogate](batch, log_prob, (low, high))
-        metrics["entropy"] = entropy
-        if ent_coef:
-            loss = loss - ent_coef * entropy
-        if batch.reference_log_probs is not None:
-            metrics["reference_kl"] = k3(batch.reference_log_probs - log_prob)
-            loss = loss + self.kl_coef * metrics["reference_kl"]
-        return loss, metrics
+        return SURROGATES[self.surrogate](batch, log_prob, (low, high))
 
 
 def _check_infos(infos: list[dict[str, Any]], key: str, setting: str) -> None:
