@@ -8,10 +8,8 @@ earlier run: `make doors` builds the environments.
 """
 
 import asyncio
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.metadata import packages_distributions, version
 from importlib.util import find_spec
@@ -21,7 +19,6 @@ from typing import Any
 from benchmarks.environments.timing import alternate
 from benchmarks.tables.records import RECORDS, Figures, read_record, run_measurement
 from dialgym.experiments.tables import markdown_table
-from dialgym.io.http_server import listening
 from dialgym.io.objects import load
 from dialgym.registry import entry_of
 from dialgym.testing.agreement import FAMILIES, Player, by_chat, case_of
@@ -29,6 +26,7 @@ from dialgym.views.chat import Chat, ChatForm
 from dialgym.views.chat_batch import ChatBatch
 from dialgym.views.making import make_view
 from tests.doors.doors import DOORS, Door
+from tests.support.app_server import app_server
 
 NAME, COMMAND = "doors", "python -m benchmarks.doors"
 REPEATS = 9
@@ -129,27 +127,12 @@ def socket_figures(episodes: int) -> dict[str, float]:
     """Steps of OpenEnv's server and client, in this process, by a second and a CPU-second."""
     scripts = scripts_of(GAME, episodes)
     steps = sum(map(len, scripts))
-    with serving() as url:
+    from dialgym.bridges import openenv
+
+    with app_server(openenv.app(f"{GAME}-v0")) as url:
         spent = [asyncio.run(play_socket(url, scripts)) for _ in range(REPEATS + 1)][1:]
     names = ("second", "CPU-second")
     return {name: round(steps / median(each)) for name, each in zip(names, zip(*spent))}
-
-
-@contextmanager
-def serving() -> Iterator[str]:
-    """Address of a server of OpenEnv in a thread."""
-    import uvicorn
-
-    from dialgym.bridges import openenv
-
-    listener = listening("benchmark")
-    app = openenv.app(f"{GAME}-v0")
-    server = uvicorn.Server(uvicorn.Config(app, log_level="error"))
-    thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-    server.should_exit = True
-    thread.join()
 
 
 async def play_socket(url: str, scripts: Scripts) -> tuple[float, float]:

@@ -6,7 +6,8 @@ from contextlib import ExitStack
 from functools import cache
 
 from dialgym.bridges import openenv
-from tests.support.openenv_server import openenv_server, play_openenv
+from tests.support.app_server import app_server
+from tests.support.openenv_client import play_openenv
 
 SERVERS = ExitStack()
 
@@ -21,4 +22,4 @@ def play(env_id, settings, seed, texts):
 def served(env_id, settings):
     """Address of a server that lives as long as this process."""
     app = openenv.app(env_id, **json.loads(settings))
-    return SERVERS.enter_context(openenv_server(app))
+    return SERVERS.enter_context(app_server(app))

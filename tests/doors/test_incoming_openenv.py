@@ -11,8 +11,8 @@ from dialgym.bridges import openenv
 from dialgym.bridges.openenv_client import OpenEnvTask, text_field
 from dialgym.errors import ServiceError
 from dialgym.testing import CheckSettings, check_environment
+from tests.support.app_server import app_server
 from tests.support.faulty_environments import DEFECTS, GuessWord
-from tests.support.openenv_server import openenv_server
 from tests.support.openenv_words import guess_word_app
 
 GUESSES = ["quiet", "Crisp ", "no such word at all", "level", "radio", "ocean"]
@@ -21,7 +21,7 @@ GAP = CheckSettings(episodes=16, gap=0.8, rewards=GuessWord.reward_range, texts=
 
 @pytest.fixture(scope="module")
 def wordle():
-    with openenv_server(openenv.app("Wordle-20-v0")) as url:
+    with app_server(openenv.app("Wordle-20-v0")) as url:
         yield url
 
 
@@ -51,20 +51,20 @@ def test_ours_behind_a_server_passes_the_kit(wordle):
 
 @pytest.mark.parametrize("defect", DEFECTS)
 def test_each_defect_is_found_behind_a_server(defect):
-    with openenv_server(guess_word_app(defect)) as url:
+    with app_server(guess_word_app(defect)) as url:
         report = check_environment(OpenEnvTask(url).environment, GAP)
     assert DEFECTS[defect] in [fault.check for fault in report.faults], report.results
 
 
 def test_a_state_that_shows_the_secret_is_found():
-    with openenv_server(guess_word_app("secret in info")) as url:
+    with app_server(guess_word_app("secret in info")) as url:
         report = check_environment(OpenEnvTask(url).environment, GAP)
     (fault,) = report.faults
     assert fault.evidence.startswith("info['state.secret_word'] is there before the end")
 
 
 def test_a_sound_server_passes():
-    with openenv_server(guess_word_app()) as url:
+    with app_server(guess_word_app()) as url:
         assert not check_environment(OpenEnvTask(url).environment, GAP).faults
 
 

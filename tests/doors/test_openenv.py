@@ -21,7 +21,8 @@ from openenv.cli.__main__ import app as openenv_command
 from openenv.core import GenericEnvClient
 
 from dialgym.bridges import openenv
-from tests.support.openenv_server import openenv_server, play_openenv
+from tests.support.app_server import app_server
+from tests.support.openenv_client import play_openenv
 
 WORDLE, QUESTIONS = "Wordle-20-v0", "TwentyQuestions-16-v0"
 GUESSES = ["quiet", "Crisp ", "", "no such word at all", "level"]
@@ -30,7 +31,7 @@ SESSIONS = 64
 
 @pytest.fixture(scope="module")
 def url():
-    with openenv_server(openenv.app(WORDLE)) as address:
+    with app_server(openenv.app(WORDLE)) as address:
         yield address
 
 
@@ -64,7 +65,7 @@ def test_64_sessions_at_once_do_not_mix(url):
 
 def test_the_learner_may_be_the_user():
     texts = ["no", "yes", "i can't tell"]
-    with openenv_server(openenv.app(QUESTIONS, learner="user")) as address:
+    with app_server(openenv.app(QUESTIONS, learner="user")) as address:
         assert played(address, texts, seed=4) == expected(4, texts, QUESTIONS, learner="user")
 
 
@@ -97,7 +98,7 @@ def test_a_slow_session_delays_nobody():
             slow.may_answer.set()
         return [await first, *done]
 
-    with openenv_server(app) as address:
+    with app_server(app) as address:
         records = asyncio.run(all_of_them(address))
     questions = ["is it alive?"] + 8 * ["is it a cat?"]
     assert records == [expected(i, [text], QUESTIONS) for i, text in enumerate(questions)]
@@ -239,5 +240,5 @@ def test_a_folder_serves_what_it_was_written_for(folder):
     report = CliRunner().invoke(openenv_command, check)
     assert "PASS  static.manifest" in report.output
     chat = expected(2, ["hello"], "SlotFilling-v0", language="english", learner="user")
-    with openenv_server(import_module("server.app").app) as address:
+    with app_server(import_module("server.app").app) as address:
         assert played(address, ["hello"], seed=2) == chat

@@ -1,7 +1,6 @@
 """A real browser without a screen, and the viewer in a thread of the test's own process."""
 
 import shutil
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.support.app_server import app_server
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = (
@@ -87,24 +88,13 @@ def one_of(driver: Any, selector: str, text: str = "") -> Any:
 @contextmanager
 def viewer_server(viewer: Any, hosts: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
     """The viewer's URL, and its guard; it is ended after."""
-    uvicorn = pytest.importorskip("uvicorn", reason="the extra 'web' is not installed")
+    pytest.importorskip("uvicorn", reason="the extra 'web' is not installed")
     pytest.importorskip("fastapi", reason="the extra 'web' is not installed")
     from dialgym.io.http_server import listening
     from dialgym.viewer.app import make_app
     from dialgym.viewer.guard import Guard
 
     listener = listening("view")
-    port = listener.getsockname()[1]
-    guard = Guard(port, hosts)
-    server = uvicorn.Server(uvicorn.Config(make_app(viewer, guard), log_level="error"))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
-    thread.start()
-    while not server.started:
-        assert thread.is_alive(), "the server has not come up"
-        time.sleep(0.01)
-    try:
-        yield f"http://127.0.0.1:{port}", guard
-    finally:
-        server.should_exit = server.force_exit = True
-        thread.join(10)
-        listener.close()
+    guard = Guard(listener.getsockname()[1], hosts)
+    with app_server(make_app(viewer, guard), listener) as url:
+        yield url, guard
