@@ -1,4 +1,4 @@
-"""Doors to other libraries, over `dialgym.Chat`: whoever trains a language model there plays here.
+"""Doors to other libraries: out by `dialgym.Chat`, in by tasks of others' environments.
 
 | module | for | extra |
 |---|---|---|
@@ -6,6 +6,9 @@
 | `verifiers` | verifiers 0.4, prime-rl: a package of `verifiers.classes` | ``verifiers`` |
 | `skyrl` | SkyRL-Gym 0.4: `skyrl.register` and `skyrl.rows` | ``skyrl`` |
 | `trl` | TRL 1.16: `trl.prompts` and `trl.rollout_func` for its ``GRPOTrainer`` | ``trl`` |
+
+Environments of others are played as tasks (`foreign`): ``gymnasium:ID`` (`gymnasium`),
+``textarena:ID`` (`textarena`) and ``openenv:URL`` (`openenv_client`).
 
 Rewards, ends, seeds and texts are those of a chat, turn by turn. Nothing of another library is
 imported before it is needed.

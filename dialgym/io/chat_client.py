@@ -1,4 +1,4 @@
-"""Client of language models behind a service: asynchronous, patient, budgeted, recorded.
+"""Client of language models behind a service: asynchronous, with retries, a budget and a tape.
 
 It speaks ``POST /chat/completions`` of OpenAI's protocol, which vLLM, SGLang, llama.cpp, Ollama
 and most providers offer.

@@ -1,4 +1,4 @@
-"""Settings of language models behind a service: endpoint, sampling, patience, budget, usage."""
+"""Settings of language models behind a service: endpoint, sampling, retries, budget, usage."""
 
 import os
 import time
