@@ -30,11 +30,13 @@ class GoalSettings(NamedTuple):
         constraints: slots that the user constrains.
         requests: most slots that it asks for beside the name.
         matches: least and most rows that meet the constraints.
+        split: that the constraints are of, ``train``, ``validation`` or ``test``; None for all.
     """
 
     constraints: int = 3
     requests: int = 2
     matches: tuple[int, int] = (2, 3)
+    split: str | None = None
 
 
 def behaviour_of(user: Given) -> SlotUserBehaviour:
@@ -64,7 +66,7 @@ def behaviour_of(user: Given) -> SlotUserBehaviour:
 
 
 def goals_of(goals: Given) -> GoalSettings:
-    """Read how goals are drawn, from a mapping with any of `constraints`, `requests`, `matches`.
+    """Read how goals are drawn, from a mapping with any of the fields of `GoalSettings`.
 
     Raises:
         ValueError: another key, or a number that is none of these.
@@ -78,6 +80,7 @@ def goals_of(goals: Given) -> GoalSettings:
         whole_number("constraints", given.get("constraints", default.constraints), where),
         whole_number("requests", given.get("requests", default.requests), where, 0),
         (least, whole_number("matches", most, where, least)),
+        given.get("split"),
     )
 
 

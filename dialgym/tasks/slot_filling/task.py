@@ -90,8 +90,9 @@ class SlotFilling(Task):
         noise: ``"set1"`` or ``"set3"``, lists of hypotheses; ``"single"``, only one.
         user: how the simulated user behaves: ``"standard"``, ``"unfriendly"``, or probabilities of
             its choices, such as ``{"like": "unfriendly", "greet": 0.5, "patience": [2, 4]}``.
-        goals: how goals are drawn: any of ``constraints`` (3), ``requests`` (at most 2), and
-            ``matches``, the least and most rows that meet them (2, 3).
+        goals: how goals are drawn: any of ``constraints`` (3), ``requests`` (at most 2),
+            ``matches``, the least and most rows that meet them (2, 3), and ``split``, ``"train"``,
+            ``"validation"`` or ``"test"`` by the constraints (`dialgym.tasks.splits`).
         rewards: any of ``turn`` (-1), ``closing`` (-1), ``success`` (20) and ``failure`` (0).
             `user`, `goals` and `rewards` may be paths of YAML files; see `own_settings`.
         fidelity: ``"correct"``, or ``"pydial"`` with those faults of the original that change
@@ -223,7 +224,7 @@ class SlotFilling(Task):
         self, rng: np.random.Generator, options: Mapping[str, Any] | None = None
     ) -> SlotFillingState:
         options = self.check_options(options)
-        goal = fixed_goal(self.domain.ontology, options, self.goals.draw(rng))
+        goal = self.goals.checked(fixed_goal(self.domain.ontology, options, self.goals.draw(rng)))
         user = fixed_patience(self.simulated.begin(goal, rng), options)
         belief, summary = self._unknown
         start = user, ("", user), belief.copy(), summary, GREETING

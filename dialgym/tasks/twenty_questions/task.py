@@ -15,6 +15,7 @@ from dialgym.rewards import Cost
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome, Task
 from dialgym.tasks.briefs import choice_sentence, length_sentence, turns_sentence
 from dialgym.tasks.posterior import entropy
+from dialgym.tasks.splits import Secrets
 from dialgym.tasks.twenty_questions.belief import Beliefs, normalised
 from dialgym.tasks.twenty_questions.table import ARTICLES, BUILT_IN, load_table, normal
 from dialgym.tasks.twenty_questions.types import (
@@ -73,8 +74,12 @@ class TwentyQuestions(Task):
         constraint: what action masks allow: ``"questions"`` (each question in its first wording,
             and guesses), or None (any text).
         longest: characters of an utterance of the questioner that are looked at, at least.
+        split: the things that may be hidden: ``"train"``, ``"validation"`` or ``"test"``, by their
+            first names (`dialgym.tasks.splits`); None for all. All may be guessed, and the scripted
+            policies and `posterior` know no split.
 
-    Options of reset: ``item``, the hidden thing, by any of its names, with or without its article.
+    Options of reset: ``item``, the hidden thing, by any of its names, with or without its article;
+    of the split if there is one.
 
     Versions:
         v0: the first, of dialgym 0.1.
@@ -132,6 +137,7 @@ class TwentyQuestions(Task):
         turns: int = 20,
         constraint: str | None = "questions",
         longest: int = 80,
+        split: str | None = None,
     ) -> None:
         one_of("constraint", constraint, ("questions", None), self.name)
         self.noise = _rate("noise", noise, 0.5)
@@ -140,6 +146,8 @@ class TwentyQuestions(Task):
         self.mask = constraint
         self.table = load_table(table, self.name).only(items, questions, self.name)
         self.things, self.questions = self.table.truth.shape
+        names = [names[0] for names in self.table.names]
+        self.drawn = Secrets(names, split, self.name, "things")
         self.said = (*(wordings[0] for wordings in self.table.questions), *self.table.guesses)
         self.understanding = Understanding(self.table)
         self.beliefs = Beliefs(self.table.truth, self.noise, self.vague)
@@ -190,15 +198,20 @@ class TwentyQuestions(Task):
         """The row of the thing that `options` names, or of a random one."""
         name = self.check_options(options).get("item")
         if name is None:
-            return int(rng.integers(self.things))
+            return self.drawn.draw(rng)
         found = self.row.get(normal(str(name)))
         if found is None:
             raise unknown("item", name, self.row, f"the table of {self.name}")
+        if found not in self.drawn:
+            raise ValueError(
+                f"option 'item' of {self.name}: expected one of its {len(self.drawn)} things"
+                f"{self.drawn}; got {name!r}. Choose another thing, or split=None."
+            )
         return found
 
     def secrets(self) -> Sequence[Mapping[str, Any]]:
-        """The things, cities or whatever the table is of."""
-        return [{"item": names[0]} for names in self.table.names]
+        """The things, cities or whatever the table is of; those of the split."""
+        return [{"item": self.table.names[row][0]} for row in self.drawn]
 
     def opening(self, item: int) -> list[Utterance]:
         """Private utterances of the answerer at the beginning."""

@@ -13,7 +13,7 @@ HARD = "A guess must use all that the colours have shown."
 def conditions_of(task: Any, party: str) -> Sequence[str]:
     """Sentences on turns, words, invalid guesses and rewards."""
     if party != SYSTEM:
-        word = choice_sentence("It", task.answers, "words")
+        word = choice_sentence("It", list(task.drawn_index), "words")
         drawn = "In the place of any other text a word that was drawn stands."
         return ["You speak once: say the word, and nothing else.", word, drawn]
     count = "one guess" if task.turns == 1 else f"{task.turns} guesses"

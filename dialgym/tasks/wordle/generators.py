@@ -14,7 +14,7 @@ import numpy as np
 from dialgym.io.cache import PerTask
 from dialgym.tasks.base import SYSTEM, USER
 from dialgym.tasks.generators import Branch, Log, ScriptedDialogue, Tree, by_halves
-from dialgym.tasks.wordle.game_pickle import read_game_pickle
+from dialgym.tasks.wordle.game_pickle import StoredGame, read_game_pickle
 from dialgym.tasks.wordle.patterns import PATTERNS
 from dialgym.tasks.wordle.policies import (
     Expert,
@@ -136,8 +136,9 @@ class HumanGames:
         return found
 
     def _secrets(self, task: Wordle, possible: np.ndarray, post: Post) -> np.ndarray:
-        """(A,) bool: the answers for which every row of a post has a word."""
+        """(A,) bool: the answers, of the split, for which every row of a post has a word."""
         found: np.ndarray = np.logical_and.reduce(possible[list(post.patterns)])
+        found &= np.isin(np.arange(len(found)), task.drawn.rows)
         if not self.true_word:
             return found
         word = np.zeros(len(found), bool)
@@ -151,7 +152,8 @@ class PickledGames:
 
     Nothing in the file is run: guesses and states are read, and any other name in it is an error.
     The secret is not stored; it is drawn, the same each time, from the answers that agree with the
-    game's last state. By ``feedback="ilql"`` the colours are then those of the stored game.
+    game's last state. Of a task with a `split`, games that agree with none of its answers are left
+    out. By ``feedback="ilql"`` the colours are then those of the stored game.
 
     Args:
         path: the file, with ``state_actions``.
@@ -162,10 +164,25 @@ class PickledGames:
 
     def __init__(self, path: str | PathLike[str]) -> None:
         self.games = read_game_pickle(path)
+        self._fitting = PerTask()
 
     def count(self, task: Wordle) -> int:
         """See `dialgym.tasks.generators.Logs`."""
-        return len(self.games)
+        return len(self._numbers(task))
+
+    def _numbers(self, task: Wordle) -> Sequence[int]:
+        """The games of the task's split."""
+        if task.drawn.split is None:
+            return range(len(self.games))
+        if task not in self._fitting:
+            found = [i for i, game in enumerate(self.games) if len(_secrets_of(task, game))]
+            if not found:
+                raise ValueError(
+                    f"stored games: none agrees with an answer{task.drawn}. Take another split."
+                )
+            self._fitting[task] = found
+        numbers: Sequence[int] = self._fitting[task]
+        return numbers
 
     def log(self, task: Wordle, number: int) -> Log:
         """See `dialgym.tasks.generators.Logs`.
@@ -174,8 +191,9 @@ class PickledGames:
             ValueError: the secret changes, or no answer agrees with the game.
         """
         check_fixed(task, "stored games")
+        number = self._numbers(task)[number]
         game = self.games[number]
-        allowed = np.flatnonzero(game.allows(task.answer_letters))
+        allowed = _secrets_of(task, game)
         if not len(allowed):
             raise ValueError(
                 f"stored games: no answer of this Wordle agrees with game {number}, "
@@ -184,6 +202,13 @@ class PickledGames:
         word = task.answers[int(np.random.default_rng(number).choice(allowed))]
         turns = [(USER, word), *((SYSTEM, guess) for guess in game.guesses)]
         return Log({"word": word}, turns, game.kind)
+
+
+def _secrets_of(task: Wordle, game: StoredGame) -> np.ndarray:
+    """(n,) places of the answers, of the split, that agree with the last state of a game."""
+    rows = task.drawn.rows
+    found: np.ndarray = rows[game.allows(task.answer_letters[rows])]
+    return found
 
 
 def check_fixed(task: Wordle, what: str) -> None:

@@ -13,11 +13,12 @@ from dialgym.rewards import Cost
 from dialgym.simulators import Speaker
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome, Task
 from dialgym.tasks.batch import DialogueBatch
+from dialgym.tasks.splits import Secrets
 from dialgym.tasks.wordle import patterns
 from dialgym.tasks.wordle.conditions import conditions_of
 from dialgym.tasks.wordle.patterns import LENGTH, REPLIES, SOLVED
 from dialgym.tasks.wordle.types import INVALID, WordleState
-from dialgym.tasks.wordle.words import Words, builtin, is_word, load_words
+from dialgym.tasks.wordle.words import Words, answers_of, guesses_of, is_word
 
 STYLES = {"g": "bold black on green", "y": "bold black on yellow", "b": "white on bright_black"}
 ALPHABET = "abcdefghijklmnopqrstuvwxyz"
@@ -53,8 +54,11 @@ class Wordle(Task):
         constraint: what action masks allow: ``"letters"`` (any five), ``"words"`` (the guess
             list, in hard mode what is left of it), or None.
         turns: guesses in a game.
+        split: the answers that may be the secret: ``"train"``, ``"validation"`` or ``"test"``, by
+            their letters (`dialgym.tasks.splits`); None for all. All may be guessed, and the
+            scripted policies and `posterior` know no split.
 
-    Options of reset: ``word``, the secret.
+    Options of reset: ``word``, the secret, of the split if there is one.
 
     Versions:
         v0: the first, of dialgym 0.1.
@@ -78,6 +82,7 @@ class Wordle(Task):
             "random": f"{POLICIES}:RandomWord",
             "start-words": f"{POLICIES}:StartWords",
             "optimal": f"{POLICIES}:OptimalWordle",
+            "greedy": f"{POLICIES}:OptimalWordle",  # as the same is called in other tasks
             "optimal-all": f"{POLICIES}:optimal_all",
             "expert": f"{POLICIES}:Expert",
             "repeat": f"{POLICIES}:Repeat",
@@ -109,6 +114,7 @@ class Wordle(Task):
         invalid: str = "turn",
         constraint: str | None = "letters",
         turns: int = 6,
+        split: str | None = None,
     ) -> None:
         one_of("feedback", feedback, patterns.RULES, self.name)
         one_of("secret", secret, ("fixed", "resample"), self.name)
@@ -116,13 +122,19 @@ class Wordle(Task):
         one_of("invalid", invalid, ("turn", "reject"), self.name)
         one_of("constraint", constraint, ("letters", "words", None), self.name)
         whole_number("turns", turns, self.name)
-        self.answers = _answers(answers, words)
+        self.answers = answers_of(answers, words)
+        self.drawn = Secrets(self.answers, split, self.name, "answers")
         self.any_guess = guesses == "any"
-        self.guesses = _guesses(guesses, self.answers)
+        self.guesses = guesses_of(guesses, self.answers)
         if self.any_guess and constraint == "words":
             raise ValueError(
                 "Wordle: guesses='any' has no list that constraint='words' could follow. "
                 "Use constraint='letters', or give a list of guesses."
+            )
+        if split and (secret, host) != ("fixed", "honest"):
+            raise ValueError(
+                f"split of Wordle: expected secret='fixed' and host='honest', as other hosts take "
+                f"any answer; got {secret!r} and {host!r}. Set them, or split=None."
             )
         self.feedback, self.secret_mode, self.host = feedback, secret, host
         self.hard_mode, self.invalid, self.mask, self.turns = hard_mode, invalid, constraint, turns
@@ -155,18 +167,19 @@ class Wordle(Task):
         """The index of the answer that `options` names, or of a random one."""
         word = self.check_options(options).get("word")
         if word is None:
-            return int(rng.integers(len(self.answers)))
-        if not isinstance(word, str) or word not in self.answer_index:
+            return self.drawn.draw(rng)
+        if not isinstance(word, str) or word not in self.drawn_index:
             raise ValueError(
-                f"option 'word' of {self.name}: expected one of its {len(self.answers)} answers; "
-                f"got {word!r}. Choose another word, or give a list with it as answers=."
+                f"option 'word' of {self.name}: expected one of its {len(self.drawn)} answers"
+                f"{self.drawn}; got {word!r}. Choose another word, or give a list with it as "
+                "answers=."
             )
-        return self.answer_index[word]
+        return self.drawn_index[word]
 
     def secrets(self) -> Sequence[Mapping[str, Any]]:
-        """The answers; none with a host that changes the secret on the way."""
+        """The answers of the split; none with a host that changes the secret on the way."""
         settles = self.host == "honest" and self.secret_mode == "fixed"
-        return [{"word": word} for word in self.answers] if settles else []
+        return [{"word": word} for word in self.drawn_index] if settles else []
 
     def speaker(self, state: WordleState) -> str:
         return SYSTEM if state.settled else USER
@@ -195,8 +208,8 @@ class Wordle(Task):
         return self._judge(state, pattern)
 
     def _choose(self, state: WordleState, word: str) -> Outcome:
-        """The host's first utterance; if it is not an answer, the word drawn at reset stands."""
-        state.secret = self.answer_index.get(word, state.secret)
+        """The host's first utterance; if it cannot be the secret, the word drawn before stands."""
+        state.secret = self.drawn_index.get(word, state.secret)
         state.settled = True
         state.opening.append(Utterance(USER, word, private=True))
         return _UNSETTLED
@@ -302,7 +315,7 @@ class Wordle(Task):
 
     def static_constraint(self, party: str) -> Constraint | None:
         if party == USER:
-            return WordTrie(self.answers)
+            return WordTrie(self.drawn_index)
         if self.mask == "words":
             return None if self.hard_mode else self.guess_lexicon
         return Letters(ALPHABET, LENGTH) if self.mask == "letters" else AnyText()
@@ -353,6 +366,10 @@ class Wordle(Task):
         return {word: i for i, word in enumerate(self.answers)}
 
     @cached_property
+    def drawn_index(self) -> dict[str, int]:
+        return {self.answers[i]: i for i in self.drawn}
+
+    @cached_property
     def guess_index(self) -> dict[str, int]:
         return {word: i for i, word in enumerate(self.guesses)}
 
@@ -368,29 +385,6 @@ class Wordle(Task):
     def __getstate__(self) -> dict[str, Any]:
         """Without the table, which the other process maps from the cache."""
         return {key: value for key, value in self.__dict__.items() if key != "table"}
-
-
-def _answers(source: Words | None, count: int | None) -> tuple[str, ...]:
-    words = builtin("answers") if source is None else load_words(source, "answers")
-    if count is None:
-        return words
-    if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= len(words):
-        raise ValueError(
-            f"words of Wordle must be a whole number from 1 to {len(words)}, the length of its "
-            f"list of answers; got {count!r}."
-        )
-    return words[:count]
-
-
-def _guesses(source: Words, answers: tuple[str, ...]) -> tuple[str, ...]:
-    """All legal guesses, alphabetical; the answers are always among them."""
-    if isinstance(source, str) and source in ("answers", "any"):
-        extra: tuple[str, ...] = ()
-    elif isinstance(source, str) and source == "allowed":
-        extra = builtin("guesses")
-    else:
-        extra = load_words(source, "guesses")
-    return tuple(sorted({*answers, *extra}))
 
 
 _ANSWERS = [Utterance(USER, text) for text in (*REPLIES, "invalid")]

@@ -19,6 +19,34 @@ def builtin(name: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
+def answers_of(source: Words | None, count: int | None) -> tuple[str, ...]:
+    """The first `count` answers of a source, None for the built-in list and for all.
+
+    Raises:
+        ValueError: there are not so many, or see `load_words`.
+    """
+    words = builtin("answers") if source is None else load_words(source, "answers")
+    if count is None:
+        return words
+    if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= len(words):
+        raise ValueError(
+            f"words of Wordle must be a whole number from 1 to {len(words)}, the length of its "
+            f"list of answers; got {count!r}."
+        )
+    return words[:count]
+
+
+def guesses_of(source: Words, answers: tuple[str, ...]) -> tuple[str, ...]:
+    """All legal guesses, alphabetical; the answers are always among them."""
+    if isinstance(source, str) and source in ("answers", "any"):
+        extra: tuple[str, ...] = ()
+    elif isinstance(source, str) and source == "allowed":
+        extra = builtin("guesses")
+    else:
+        extra = load_words(source, "guesses")
+    return tuple(sorted({*answers, *extra}))
+
+
 def load_words(source: Words, what: str) -> tuple[str, ...]:
     """The words of a file (white-space separated) or a sequence, in order, without repeats.
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import dialgym
 from dialgym.datasets import Dataset
 from dialgym.tasks.generators import Branch, Tree
+from dialgym.tasks.splits import split_of
 from dialgym.tasks.wordle import Wordle
 from dialgym.tasks.wordle.generators import HumanGames
 from dialgym.tasks.wordle.patterns import REPLIES
@@ -155,6 +156,17 @@ def test_human_games_have_the_colours_of_a_post(tweets: Path):
         assert not row["truncated"]
     won = [row["turns"][-1]["text"] == "g g g g g" for row in dataset]
     assert dataset["success"].tolist() == won
+
+
+def test_human_games_are_about_words_of_the_split(tweets: Path):
+    rows = dialgym.collect(
+        "Wordle-v0",
+        "human",
+        50,
+        policy_kwargs={"tweets": str(tweets)},
+        env_kwargs={"split": "test"},
+    )
+    assert {split_of(row["options"].split('"')[3]) for row in rows} == {"test"}
 
 
 def test_posts_that_no_word_fits_are_never_drawn(tmp_path: Path):

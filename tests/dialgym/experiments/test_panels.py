@@ -24,6 +24,7 @@ def test_the_registry_has_the_panels_and_each_of_their_ids_and_policies():
         "questions",
     }
     more = {"comments", "language", "slot-filling-acts-correct", "slot-filling-words-cloned"}
+    more |= {"held-out"}
     assert names | more == set(panels())
     for panel in panels().values():
         assert panel.description.endswith(".")
@@ -48,6 +49,30 @@ def test_every_learner_of_a_panel_has_a_budget_and_settings(tmp_path):
         jobs = jobs_of(panel, [*panel.algorithms], panel.environments, [0], tmp_path)
         assert {job.name for job in jobs} == {*panel.algorithms}
         assert all(job.length() > 0 for job in jobs)
+
+
+def test_nothing_that_the_panel_of_held_out_secrets_scores_is_learned_from():
+    """By the name of each word and thing, and for scenes by what is seen of them."""
+    panel = panels()["held-out"]
+    for place in panel.environments:
+        learned, scored = (
+            make_task(entry_of(place.id), settings)
+            for settings in (place.settings, place.scoring_settings)
+        )
+        assert not {*map(_secret, _states(learned))} & {*map(_secret, _states(scored))}
+        assert len(panel.evaluation.options(scored)) >= panel.evaluation.episodes
+
+
+def _states(task):
+    rng = np.random.default_rng(0)
+    return [(task, task.initial(rng, option)) for option in task.secrets()]
+
+
+def _secret(played):
+    task, state = played
+    place = task.truth(state)
+    pool = getattr(task, "pool", None)
+    return task.naming(state) if pool is None else pool.told(place)
 
 
 def test_an_environment_takes_over_what_is_said_for_all():

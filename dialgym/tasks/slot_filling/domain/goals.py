@@ -1,6 +1,6 @@
 """User goals: constraints that a few rows meet and slots to ask for, and how they are drawn."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import chain, combinations, permutations
 from math import comb, prod
 from typing import NamedTuple
@@ -10,6 +10,7 @@ import numpy as np
 from dialgym.language.acts import Act, SlotValue
 from dialgym.tasks.slot_filling.domain.database import EntityDatabase
 from dialgym.tasks.slot_filling.domain.ontology import DONTCARE, NAME
+from dialgym.tasks.splits import Secrets, split_of
 
 
 class SlotFillingGoal(NamedTuple):
@@ -29,7 +30,8 @@ class GoalGenerator:
 
     PyDial draws `constraints` system-requestable slots, a value or ``dontcare`` for each, 0 to
     `extra_requests` requests beside `name`, and begins again until the number of matching rows is
-    within `matches`. Here all goals that would pass are listed once, each with its probability.
+    within `matches`. Here all goals that would pass are listed once, each with its probability; of
+    a `split`, those whose constraints are of it (`dialgym.tasks.splits`).
 
     Attributes:
         slots: (goals, k) int64: indices into the system-requestable slots, ascending.
@@ -46,6 +48,7 @@ class GoalGenerator:
         constraints: int = 3,
         extra_requests: int = 2,
         matches: tuple[int, int] = (2, 3),
+        split: str | None = None,
     ) -> None:
         ontology = database.ontology
         self._names = ontology.system_requestable
@@ -57,6 +60,11 @@ class GoalGenerator:
                 f"{matches[1]} rows of the database meet; got none. Give other `matches`, or a "
                 "database with more rows that are alike."
             )
+        if split is not None:
+            names = [goal_name(self._constraints(place)) for place in range(len(weights))]
+            kept = Secrets(names, split, f"goals of {ontology.domain}", "constraints").rows
+            self.slots, self.values, weights = self.slots[kept], self.values[kept], weights[kept]
+        self.split = split
         self.probability = weights / weights.sum()
         self._below = np.cumsum(self.probability)
         self._orders = list(permutations(range(self.slots.shape[1])))
@@ -66,14 +74,35 @@ class GoalGenerator:
         """A goal; takes three uniform numbers."""
         which, order, asked = rng.random(3).tolist()
         place = min(int(self._below.searchsorted(which, "right")), len(self._below) - 1)
-        slots, values = self.slots[place].tolist(), self.values[place].tolist()
-        pairs = (
-            (self._names[slots[i]], self._texts[slots[i]][values[i]])
-            for i in self._orders[int(order * len(self._orders))]
-        )
+        order_of = self._orders[int(order * len(self._orders))]
         sized = self._requests[int(asked * len(self._requests))]
         rest = asked * len(self._requests) % 1
-        return SlotFillingGoal(dict(pairs), sized[int(rest * len(sized))])
+        return SlotFillingGoal(self._constraints(place, order_of), sized[int(rest * len(sized))])
+
+    def _constraints(self, place: int, order: Sequence[int] | None = None) -> dict[str, str]:
+        slots, values = self.slots[place].tolist(), self.values[place].tolist()
+        return {
+            self._names[slots[i]]: self._texts[slots[i]][values[i]]
+            for i in order or range(len(slots))
+        }
+
+    def checked(self, goal: SlotFillingGoal) -> SlotFillingGoal:
+        """The goal.
+
+        Raises:
+            ValueError: its constraints are of another split.
+        """
+        if self.split is None or split_of(goal_name(goal.constraints)) == self.split:
+            return goal
+        raise ValueError(
+            f"option 'constraints' of SlotFilling: expected some of the split {self.split!r}; got "
+            f"{dict(goal.constraints)}. Choose others, or leave `split` out of goals."
+        )
+
+
+def goal_name(constraints: Mapping[str, str]) -> str:
+    """The constraints in one order, by which their split is found."""
+    return ", ".join(f"{slot}={value}" for slot, value in sorted(constraints.items()))
 
 
 def _listed(

@@ -104,6 +104,20 @@ def test_the_secret_agrees_with_the_last_state_alone(original, tmp_path):
     assert game.allows(letters).all()
 
 
+def test_games_of_a_split_alone_are_held_again(original, tmp_path):
+    """Of the secrets, shard is of train, light of validation, whack of test."""
+    settings = {"path": str(write(tmp_path / "games.pkl", [GAMES[0], GAMES[2]]))}
+    for split, (_, actions, _) in (("train", GAMES[0]), ("test", GAMES[2])):
+        rules = {**RULES, "split": split}
+        rows = dialgym.collect("Wordle-v0", "pickle", 1, env_kwargs=rules, policy_kwargs=settings)
+        assert [guesses(row) for row in rows] == [actions]
+    with pytest.raises(ValueError, match="none agrees with an answer of the split 'validation'"):
+        dialgym.collect(
+            "Wordle-v0", "pickle", 1, env_kwargs={**RULES, "split": "validation"},
+            policy_kwargs=settings,
+        )  # fmt: skip
+
+
 def test_a_game_that_no_answer_agrees_with_is_told(original, tmp_path):
     path = write(tmp_path / "games.pkl", [("pizza", ["pizza"], {})])
     with pytest.raises(ValueError, match="no answer of this Wordle agrees with game 0, pizza"):
