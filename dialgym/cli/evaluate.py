@@ -316,10 +316,11 @@ def add(
 ) -> None:
     """Score a model or policy of your own by a panel's protocol: it joins the table.
 
-    -p has the settings of openai:MODEL: base_url=URL, temperature=0, record=TAPE ...
+    -p is a setting of the policy: of a model how it speaks (beta, temperature ...), of openai:MODEL
+    base_url=URL, record=TAPE ... The row keeps it, and its name tells, unless --name does.
     """
     from dialgym.experiments.protocol import score_policy
-    from dialgym.experiments.row import SCRIPTED, check_name
+    from dialgym.experiments.row import SCRIPTED, check_name, name_with_settings, policy_of_row
     from dialgym.io.saved_models import find_checkpoint
     from dialgym.rollouts.policies import policy_name
     from dialgym.simulators.language_model import is_language_model, language_model, row_name
@@ -328,9 +329,9 @@ def add(
     chosen = panel_named(panel)
     given = settings(param, "--param")
     served = language_model(policies[0], **given) if is_language_model(policies[0]) else None
-    if given and served is None:
-        raise ValueError(f"add: -p is for openai:MODEL; got {', '.join(given)} with {policies[0]}")
-    default = row_name(served) if served else policy_name(policies[0]).replace(":", ".")
+    own = {} if served else given
+    plain = policy_name(policies[0]).replace(":", ".")
+    default = row_name(served) if served else name_with_settings(plain, own) if own else plain
     called = check_name(default if name is None else name, "--name")
     models = [find_checkpoint(policy) is not None for policy in policies]
     if not all(models) and (any(models) or len(policies) > 1):
@@ -345,7 +346,7 @@ def add(
     ]  # fmt: skip
     for policy, environment, seed, actions in work:
         trusted = trust or is_code(policy)  # it was typed
-        scored = served or policy
+        scored = served or policy_of_row(policy, {"policy_kwargs": own})
         with resumable():
             file = score_policy(chosen, environment, scored, called, seed, out, actions, trusted)
         console.print(f"wrote {file}", style="dim", soft_wrap=True)

@@ -25,6 +25,7 @@ from dialgym.experiments.row import (
     episode_means,
     is_model_of,
     model_hash,
+    policy_of_row,
     row_file,
     row_head,
     score_references,
@@ -38,7 +39,12 @@ from dialgym.io.saved_models import find_checkpoint
 from dialgym.registry import entry_of
 from dialgym.rollouts import Policy
 from dialgym.rollouts.player import make_dialogue, policy_names
-from dialgym.rollouts.policies import learns_by_sampling, open_policy, policy_name
+from dialgym.rollouts.policies import (
+    learns_by_sampling,
+    open_policy,
+    policy_name,
+    with_own_settings,
+)
 from dialgym.simulators.language_model import facts_of, is_language_model
 from dialgym.tasks import Task
 from dialgym.versions import command_line, hardware, versions
@@ -55,12 +61,14 @@ class _Scoring:
         panel, environment: what is played.
         policy: opened.
         seed: of the training.
+        policy_kwargs: settings of a registered policy.
     """
 
     panel: Panel
     environment: PanelEnvironment
     policy: Any
     seed: int
+    policy_kwargs: Mapping[str, Any]
 
     def figures(self, actions: Sequence[str]) -> dict[str, Any]:
         """Episodes, statistics, trials and measures, as they stand in a row."""
@@ -106,6 +114,7 @@ class _Scoring:
             environment.scoring_settings,
             num_envs=num_envs,
             deterministic=actions != DRAWN,
+            policy_kwargs=self.policy_kwargs,
             **more,
         )
         return result[environment.id]
@@ -129,13 +138,18 @@ def protocol_figures(
         trust: as of `dialgym.evaluate`.
     """
     actions = MODEL_ACTIONS if is_model else (SCRIPTED,)
-    opened = _open(environment, policy, trust)
-    return _Scoring(panel, environment, opened, seed).figures(actions)
+    return _scoring_of(panel, environment, policy, seed, trust).figures(actions)
 
 
-def _open(environment: PanelEnvironment, policy: Policy, trust: bool) -> Any:
+def _scoring_of(
+    panel: Panel, environment: PanelEnvironment, policy: Policy, seed: int, trust: bool
+) -> _Scoring:
+    """The policy, opened; one that stays a name with its settings."""
+    policy, settings = with_own_settings(policy, None)
     names = policy_names([entry_of(environment.id)], environment.scoring_settings)
-    return open_policy(policy, names, trust=trust)
+    opened = open_policy(policy, names, trust=trust, settings=settings)
+    own = settings if isinstance(opened, str) else {}
+    return _Scoring(panel, environment, opened, seed, own)
 
 
 def score_policy(
@@ -152,7 +166,8 @@ def score_policy(
 
     Args:
         panel, environment: what is played.
-        policy: as of `dialgym.evaluate`: a name, a checkpoint, an object. The row of a language
+        policy: as of `dialgym.evaluate`: a name, a checkpoint, an object, or a mapping of the
+            ``name`` and settings, which the row keeps (`policy_kwargs`). The row of a language
             model behind a service has its host, its sampling, and what was asked.
         name: of the row.
         seed: of its training, or which of several such policies it is.
@@ -170,25 +185,29 @@ def score_policy(
     """
     started, cpu = time.monotonic(), time.process_time()
     file = out / row_file(panel.name, name, environment.id, seed)
+    policy, given = with_own_settings(policy, None)
+    if is_language_model(policy):
+        policy, given = open_policy(policy, settings=given), {}
     model = find_checkpoint(policy) if isinstance(policy, (str, Path)) else None
-    if isinstance(policy, Mapping) or is_language_model(policy):
-        policy = open_policy(policy)
     label, served, before = policy_path(policy), facts_of(policy), SPENT.counts()
     kind = SCRIPTED if model is None else "model"
-    check_author(panel, environment, name, seed, kind, label)
-    _refuse_another(file, model, label, served)
+    head = row_head(panel, environment, name, seed, kind, label) | {"settings": served}
+    head |= {"policy_kwargs": given} if given else {}
+    check_author(panel, environment, head)
+    _refuse_another(file, model, head)
     if model is not None:
         _refuse_again(file, model)
     check_writable(file.parent if model is None else file.with_suffix(""))
-    figures = protocol_figures(panel, environment, policy, seed, model is not None, trust)
+    figures = protocol_figures(
+        panel, environment, policy_of_row(policy, head), seed, model is not None, trust
+    )
     hashes = environment_hashes(panel, environment)
     if model is not None:
         _keep_model(model, file)
         hashes |= model_hash(model)
     cost = {"wall_seconds": time.monotonic() - started, "cpu_seconds": time.process_time() - cpu}
     row = {
-        **row_head(panel, environment, name, seed, kind, label),
-        "settings": served,
+        **head,
         **figures,
         "way": SCRIPTED if model is None else actions,
         "hashes": hashes,
@@ -211,19 +230,18 @@ def _keep_model(model: Path, file: Path) -> None:
         write_atomically(copy, lambda temporary: shutil.copyfile(model, temporary))
 
 
-def _refuse_another(
-    file: Path, model: Path | None, policy: str, settings: Mapping[str, Any]
-) -> None:
-    """Raise ValueError where a file is the row of another model, or of another scripted policy."""
+def _refuse_another(file: Path, model: Path | None, head: Mapping[str, Any]) -> None:
+    """Raise ValueError where a file is the row of another policy, or of one with other settings."""
     if not file.exists():
         return
     row, hashes = _row_in(file)
-    other = row.get("policy") != policy or row.get("settings") != settings
-    if not is_model_of(hashes, model) or (model is None and other):
+    names = ("policy_kwargs",) if model else ("policy_kwargs", "policy", "settings")
+    if not is_model_of(hashes, model) or any(row.get(name) != head.get(name) for name in names):
+        own = row.get("policy_kwargs")
         raise ValueError(
             f"{str(file)!r} is the row of another policy ({row.get('policy')}, "
-            f"{row.get('kind')}). Choose another name (--name), give all checkpoints of one name "
-            "together, one for each seed, or move the file away."
+            f"{row.get('kind')}{f', with {own}' if own else ''}). Choose another name (--name), "
+            "give all checkpoints of one name together, one for each seed, or move the file away."
         )
 
 
@@ -291,14 +309,14 @@ def replay_row(row: ExperimentRow, policy: Policy, trust: bool = False) -> list[
     panel, values = panel_named(row.values["panel"]), row.values
     environment = panel.environment(row.id)
     wrong = [*_other_hashes(values["hashes"], environment_hashes(panel, environment))]
-    opened = _open(environment, policy, trust)
+    scoring = _scoring_of(panel, environment, policy, row.seed, trust)
     if not row.is_scripted:
-        actions = training_actions(opened)
+        actions = training_actions(scoring.policy)
         if actions != row.actions:
             wrong.append(
                 f"way: the model was trained to be played {actions}, the row says {row.actions}"
             )
-    again = _Scoring(panel, environment, opened, row.seed).figures([*values["episodes"]])
+    again = scoring.figures([*values["episodes"]])
     for actions, part in values["episodes"].items():
         differences = [*_other_episodes(part, again["episodes"][actions])]
         trials = again["trials"].get(actions, [])

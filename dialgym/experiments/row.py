@@ -17,7 +17,7 @@ from zipfile import ZipFile, is_zipfile
 
 import numpy as np
 
-from dialgym.experiments.panel import Panel, PanelEnvironment
+from dialgym.experiments.panel import Panel, PanelEnvironment, digest
 from dialgym.experiments.result import DRAWN, GREEDY, Episodes
 from dialgym.experiments.rules import Fingerprint, RowOrigin
 from dialgym.experiments.zoo import agent_of_row, model_file
@@ -153,7 +153,7 @@ class ExperimentRow:
         if self.is_served:
             return self._on_tape(given)
         if self.is_scripted:
-            return str(self.values["policy"])
+            return policy_of_row(str(self.values["policy"]), self.values)
         here = self.model_file if self.model_file.is_file() else self._in_zoo or self.model_file
         place = Path(given) if given else here
         path = find_checkpoint(place)
@@ -166,7 +166,7 @@ class ExperimentRow:
             raise ValueError(
                 f"{str(path)!r} is not the model of {str(self.file)!r}: another checksum"
             )
-        return str(path)
+        return policy_of_row(str(path), self.values)
 
     def _on_tape(self, tape: str | Path | None) -> Any:
         if tape is None:
@@ -293,6 +293,19 @@ def row_head(
         "settings": {},
         **row_settings(environment),
     }
+
+
+def policy_of_row(policy: Any, values: Values) -> Any:
+    """A policy with the settings that a row has of it, if any, to be opened."""
+    own = values.get("policy_kwargs")
+    return {"name": policy, **own} if own else policy
+
+
+def name_with_settings(name: str, settings: Values) -> str:
+    """The default name of a row of a policy with settings: ``random-mixture-smart0.34``."""
+    parts = [f"{key}{value}" for key, value in sorted(settings.items())]
+    text = re.sub(r"[^A-Za-z0-9._-]+", "-", "-".join([name, *parts]))
+    return text if NAME.fullmatch(text) else f"{name[:47]}-{digest(dict(settings))}"
 
 
 def row_settings(environment: PanelEnvironment) -> dict[str, Any]:

@@ -68,6 +68,7 @@ def row_problems(values: Any) -> Iterator[str]:
         yield f"expected an object whose form is {FORM!r}, got {str(got)[:60]!r}"
         return
     bad = [name for name, kind in ENTRIES.items() if not _is(values.get(name), kind)]
+    bad += [] if _is(values.get("policy_kwargs", {}), dict) else ["policy_kwargs"]
     yield from (f"{name}: expected {_kind(name)}, got {values.get(name)!r:.40}" for name in bad)
     if not bad:
         yield from _content_problems(values)
@@ -78,7 +79,7 @@ def _is(value: Any, kind: type | tuple[type, ...]) -> bool:
 
 
 def _kind(name: str) -> str:
-    kind = ENTRIES[name]
+    kind = ENTRIES.get(name, dict)
     return {str: "a text", int: "a whole number", dict: "an object", list: "a list"}.get(
         kind if isinstance(kind, type) else float, "a number"
     )
@@ -117,11 +118,10 @@ def _content_problems(values: Values) -> Iterator[str]:
 
 def _of_author(values: Values, panel: Panel, dialogue: Dialogue | None) -> Iterator[str]:
     """Problems of the name and policy of a row."""
-    kind, name = values["kind"], values["name"]
     for check in (
-        lambda: check_name(name, "name"),
+        lambda: check_name(values["name"], "name"),
         lambda: panel.check_seed(values["seed"], "seed"),
-        lambda: _check_reserved(name, kind, values["policy"], panel, dialogue),
+        lambda: _check_reserved(values, panel, dialogue),
     ):
         try:
             check()
@@ -129,29 +129,29 @@ def _of_author(values: Values, panel: Panel, dialogue: Dialogue | None) -> Itera
             yield str(error)
 
 
-def check_author(
-    panel: Panel, environment: PanelEnvironment, name: str, seed: int, kind: str, policy: str
-) -> None:
-    """Check the name, seed and policy of a row that is to be made.
+def check_author(panel: Panel, environment: PanelEnvironment, head: Values) -> None:
+    """Check the name, seed and policy of a row that is to be made, of which there is the head.
 
     Raises:
         ValueError: the seed is none of the panel's, or the name is that of another policy.
     """
-    panel.check_seed(seed, "seed")
-    _check_reserved(name, kind, policy, panel, _dialogue_of(environment))
+    panel.check_seed(head["seed"], "seed")
+    _check_reserved(head, panel, _dialogue_of(environment))
 
 
-def _check_reserved(
-    name: str, kind: str, policy: str, panel: Panel, dialogue: Dialogue | None
-) -> None:
-    """Raise a ValueError where a name is that of a scripted policy, and the row is of another."""
+def _check_reserved(values: Values, panel: Panel, dialogue: Dialogue | None) -> None:
+    """Raise a ValueError where a name is that of a scripted policy, and the row is of another,
+    or of that policy with settings."""
+    name, kind, policy = values["name"], values["kind"], values["policy"]
+    own = values.get("policy_kwargs")
     reserved = {"random", *panel.references}
     if dialogue is not None:
         reserved |= {*named_policies(dialogue.task, dialogue.learner, "act")}
-    if name in reserved - {*panel.algorithms} and (kind != SCRIPTED or policy != name):
+    other = kind != SCRIPTED or policy != name or own
+    if name in reserved - {*panel.algorithms} and other:
         raise ValueError(
             f"name: expected another name than {name!r}, which is that of a scripted policy; the "
-            f"row is of {policy!r:.80} ({kind})"
+            f"row is of {policy!r:.80} ({kind}{f', with {own}' if own else ''})"
         )
 
 

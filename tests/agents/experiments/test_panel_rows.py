@@ -37,6 +37,13 @@ def test_models_of_ones_own_join_the_table(done, tmp_path, monkeypatch):
     text = succeed("leaderboard", "show", "tiny", "--results", "own", "--results", str(done))
     assert "me (drawn)" in text
     assert "played again alike" in succeed("leaderboard", "check", str(row.file), "--replay")
+    succeed(*add, "mine", "--out", "own", "-p", "temperature=0.25")
+    cool = read_row("own/tiny/mine-temperature0.25/" + ROW)
+    assert cool.values["policy_kwargs"] == {"temperature": 0.25}
+    assert cool.column("return", "drawn").tolist() != row.column("return", "drawn").tolist()
+    assert "played again alike" in succeed("leaderboard", "check", str(cool.file), "--replay")
+    text = fail(*add, "mine", "--out", "own", "--name", "me", "-p", "temperature=0.25")
+    assert "is the row of another policy" in text
     succeed(*add, "optimal", "--seeds", "2", "--out", "own")
     assert "played again alike" in succeed("leaderboard", "check", "own/tiny/optimal", "--replay")
     for name in ("../x", "a|b", "mine\u200b", ""):

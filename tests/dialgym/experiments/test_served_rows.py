@@ -8,6 +8,7 @@ import pytest
 pytest.importorskip("torch")  # rows say its version
 pytest.importorskip("httpx", reason="the extra lm")
 from dialgym.experiments.protocol import score_policy
+from dialgym.experiments.row import check_name, name_with_settings
 from dialgym.experiments.row_checks import row_problems
 from dialgym.experiments.row_files import read_row
 from tests.support.chat_server import chat_server
@@ -56,9 +57,44 @@ def test_another_sampling_is_another_policy(tmp_path):
             score_policy(TINY, PLACE, {**given, "temperature": 0}, "mine", 0, tmp_path)
 
 
-def test_settings_are_of_served_models_alone(tmp_path):
-    words = ("leaderboard", "add", TINY.name, "random", "--out", str(tmp_path))
-    assert "-p is for openai:MODEL; got depth" in fail(*words, "-p", "depth=3")
+def test_settings_are_of_policies_that_have_some(tmp_path):
+    add = ("leaderboard", "add", TINY.name)
+    out = ("--name", "mine", "--out", str(tmp_path))
+    assert "unknown setting 'depth' in the policy 'random'. Known: none." in fail(
+        *add, "random", *out, "-p", "depth=3"
+    )
+    assert "Did you mean 'smart'?" in fail(*add, "random-mixture", *out, "-p", "smrt=1")
+    assert "Give the policy its settings yourself" in fail(
+        *add, "dialgym.tasks.wordle.policies:RandomWord", *out, "-p", "depth=3"
+    )
+    assert not [*tmp_path.rglob("*.json")]
+
+
+def test_rows_of_one_policy_with_other_settings_stand_side_by_side(tmp_path):
+    add = ("leaderboard", "add", TINY.name, "random-mixture", "--out", str(tmp_path))
+    for smart in ("0", "1"):
+        succeed(*add, "-p", f"smart={smart}")
+    files = sorted(tmp_path.rglob("*-seed0.json"))
+    rows = [read_row(file) for file in files]
+    assert [row.name for row in rows] == ["random-mixture-smart0", "random-mixture-smart1"]
+    assert [row.values["policy_kwargs"] for row in rows] == [{"smart": 0}, {"smart": 1}]
+    worse, better = (row.values["statistics"]["scripted"]["success"] for row in rows)
+    assert better > worse
+    assert "played again alike" in succeed("leaderboard", "check", str(tmp_path), "--replay")
+    text = fail(*add, "--name", "random-mixture-smart0", "-p", "smart=1")
+    assert "is the row of another policy (random-mixture, scripted, with {'smart': 0})" in text
+    assert "is that of a scripted policy" in fail(*add, "--name", "random-mixture", "-p", "smart=1")
+    row = {**rows[0].values, "policy_kwargs": 3}
+    assert list(row_problems(row)) == ["policy_kwargs: expected an object, got 3"]
+
+
+@pytest.mark.parametrize(("settings", "name"), [
+    ({"smart": 0.5}, "a-smart0.5"), ({"b": 1, "a": "x/y z"}, "a-ax-y-z-b1"),
+])  # fmt: skip
+def test_names_tell_settings(settings, name):
+    assert name_with_settings("a", settings) == name
+    long = name_with_settings("a" * 60, settings)
+    assert check_name(long, "name") != name_with_settings("a" * 60, {"smart": 0.6})
 
 
 def test_a_key_is_in_no_row(tmp_path, monkeypatch):
