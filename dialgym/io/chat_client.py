@@ -10,6 +10,7 @@ import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import cache
 from typing import Any, NamedTuple
 
 from dialgym.io.model_settings import SPENT, Budget, BudgetSpentError, ModelSettings, Usage
@@ -91,7 +92,7 @@ class ChatClient:
     ) -> None:
         self.settings, self.tape, self.usage = settings, tape, Usage()
         self._sleep = sleep
-        self._http: Any = None
+        self._idle: list[Any] = []  # httpx clients, of one connection each
         self._loop: Any = None  # of the connections
 
     @property
@@ -137,8 +138,8 @@ class ChatClient:
 
     async def close(self) -> None:
         """Close the connections; the next request opens new ones."""
-        http, self._http = self._http, None
-        if http is not None:
+        idle, self._idle = self._idle, []
+        for http in idle:
             await http.aclose()
 
     async def _ask(self, body: dict[str, Any], where: str) -> ModelAnswer:
@@ -185,26 +186,35 @@ class ChatClient:
 
     async def _attempt(self, body: dict[str, Any], where: str) -> ModelAnswer:
         httpx = require("httpx", "lm", "a language model behind a service")
-        if self._http is None or self._loop is not asyncio.get_running_loop():
-            self._loop = asyncio.get_running_loop()
-            limits = httpx.Limits(max_connections=self.settings.concurrency)
-            self._http = httpx.AsyncClient(timeout=None, limits=limits)
+        http = self._connection(httpx)
         try:
             # a library's read timeout begins again with each byte
             async with asyncio.timeout(self.settings.timeout):
-                status, headers, content = await self._post(body)
+                status, headers, content = await self._post(http, body)
         except TimeoutError:
             raise _Fault(f"it took more than {self.settings.timeout:g} s") from None
         except httpx.HTTPError as error:
             raise _Fault(f"{type(error).__name__}: {error}".rstrip(": ")) from None
+        finally:
+            self._idle.append(http)
         self._check(status, headers, content, where)
         return completion_of(content)
 
-    async def _post(self, body: dict[str, Any]) -> tuple[int, Mapping[str, str], bytes]:
+    def _connection(self, httpx: Any) -> Any:
+        """A client that is idle, or a new one. A pool of all would look at each for each request."""
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop:
+            self._loop, self._idle = loop, []
+        if self._idle:
+            return self._idle.pop()
+        limits = httpx.Limits(max_connections=1)
+        return httpx.AsyncClient(timeout=None, limits=limits, verify=_certificates())
+
+    async def _post(self, http: Any, body: dict[str, Any]) -> tuple[int, Mapping[str, str], bytes]:
         key = os.environ.get(self.settings.api_key_env, "")
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         url, content = f"{self.base_url}/chat/completions", bytearray()
-        async with self._http.stream("POST", url, json=body, headers=headers) as response:
+        async with http.stream("POST", url, json=body, headers=headers) as response:
             async for part in response.aiter_bytes():
                 content += part
                 if len(content) > MOST_BYTES:
@@ -239,7 +249,13 @@ class ChatClient:
 
     def __getstate__(self) -> dict[str, Any]:
         """Without connections and counts."""
-        return {**vars(self), "_http": None, "_loop": None, "usage": Usage()}
+        return {**vars(self), "_idle": [], "_loop": None, "usage": Usage()}
+
+
+@cache
+def _certificates() -> Any:
+    """Certificates that are trusted: they take long to read, and all connections share them."""
+    return require("httpx", "lm", "a language model behind a service").create_ssl_context()
 
 
 def completion_of(content: bytes) -> ModelAnswer:

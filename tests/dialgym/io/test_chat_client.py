@@ -245,9 +245,9 @@ def test_the_address_is_of_the_environment_where_none_is_given(monkeypatch):
 
 def test_a_pickled_copy_begins_without_connections():
     client = ChatClient(ModelSettings("m", base_url=URL))
-    client._http, client.usage.requests = object(), 3
+    client._idle, client.usage.requests = [object()], 3
     copy = pickle.loads(pickle.dumps(client))
-    assert (copy._http, copy.usage.requests, copy.settings) == (None, 0, client.settings)
+    assert (copy._idle, copy.usage.requests, copy.settings) == ([], 0, client.settings)
 
 
 def test_a_real_server_is_asked_many_things_at_once():
