@@ -15,7 +15,7 @@ from shutil import copyfile
 from tempfile import TemporaryDirectory
 from types import MappingProxyType, ModuleType
 
-from benchmarks import doors
+from benchmarks import doors, model_users
 from benchmarks.recipes.rows import recipe_table
 from benchmarks.tables import conformance, noise, pydial, questions, visual
 from benchmarks.tables.comments import comments_table
@@ -61,7 +61,7 @@ RECIPES: Mapping[str, str] = MappingProxyType(
 )
 """Arguments of ``python -m benchmarks.recipes`` that make the rows of a table."""
 RECORDS: Mapping[str, ModuleType] = MappingProxyType(
-    {m.NAME: m for m in (conformance, doors, noise, pydial, questions, visual)}
+    {m.NAME: m for m in (conformance, doors, model_users, noise, pydial, questions, visual)}
 )
 """Modules that make the table of a record, by the name of the file."""
 OTHERS: Mapping[str, str] = MappingProxyType(
