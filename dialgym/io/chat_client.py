@@ -201,7 +201,7 @@ class ChatClient:
         return completion_of(content)
 
     def _connection(self, httpx: Any) -> Any:
-        """A client that is idle, or a new one. A pool of all would look at each for each request."""
+        """A client that is idle, or a new one: a pool looks at all its connections each time."""
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
             self._loop, self._idle = loop, []
