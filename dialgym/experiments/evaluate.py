@@ -22,7 +22,7 @@ from dialgym.rollouts.policies import (
     with_own_settings,
 )
 from dialgym.simulators import is_oracle
-from dialgym.simulators.language_model import label_of
+from dialgym.simulators.language_model import label_of, models_of
 from dialgym.views.arguments import Options
 from dialgym.views.options import REWARD_OPTIONS
 
@@ -123,6 +123,7 @@ def evaluate(
     best = not drawing if best is None else best
     by_id = {}
     stand_ins: dict[str, str] = {}
+    models: dict[str, dict[str, str]] = {}
     oracle = False
     for entry in entries.values():
         player = Player(
@@ -143,9 +144,12 @@ def evaluate(
         if measures:
             part = with_measures(part, player.task, measures, played)
         by_id[entry.id] = part if record else replace(part, dialogues=())
+        models |= models_of(policy=opened, simulator=player.dialogue.other)
     actions = (GREEDY if best else DRAWN) if drawing else ""
     given, usage = own or settings_of(opened) or label_of(opened), SPENT.since(before)
-    return Result(called, tuple(seeds), by_id, kwargs, stand_ins, oracle, actions, given, usage)
+    return Result(
+        called, tuple(seeds), by_id, kwargs, stand_ins, oracle, actions, given, usage, models
+    )
 
 
 def _of_seeds(options: Options | None, seeds: int) -> Options | None:

@@ -45,7 +45,7 @@ from dialgym.rollouts.policies import (
     policy_name,
     with_own_settings,
 )
-from dialgym.simulators.language_model import facts_of, is_language_model
+from dialgym.simulators.language_model import facts_of, is_language_model, tape_of
 from dialgym.tasks import Task
 from dialgym.versions import command_line, hardware, versions
 
@@ -213,7 +213,7 @@ def score_policy(
         "hashes": hashes,
         "curve": [],
         "cost": {key: round(value, 1) for key, value in cost.items()},
-        **({"usage": SPENT.since(before)} if served else {}),
+        **({"usage": SPENT.since(before), **tape_of(policy)} if served else {}),
         "hardware": hardware(),
         "command": command_line(),
         "versions": versions(),
@@ -310,6 +310,9 @@ def replay_row(row: ExperimentRow, policy: Policy, trust: bool = False) -> list[
     environment = panel.environment(row.id)
     wrong = [*_other_hashes(values["hashes"], environment_hashes(panel, environment))]
     scoring = _scoring_of(panel, environment, policy, row.seed, trust)
+    tape = tape_of(scoring.policy).get("tape")
+    if tape != values.get("tape"):
+        wrong.append(f"tape: expected {values.get('tape')}, as the row says; got {tape}")
     if not row.is_scripted:
         actions = training_actions(scoring.policy)
         if actions != row.actions:

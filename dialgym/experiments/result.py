@@ -35,7 +35,9 @@ if TYPE_CHECKING:
 DRAWN, GREEDY = "drawn", "greedy"
 PREFIX = f"{NAMESPACE}/"
 ENTRIES = ("policy", "seeds", "env_kwargs", "stand_ins", "oracle", "actions", "environments")
-"""Of a result as JSON; `policy_kwargs` and `usage` too, which older files do not have."""
+"""Of a result as JSON; `policy_kwargs` and `SERVED` too, which older files do not have."""
+SERVED = ("usage", "models")
+"""Of a result with language models behind a service."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -142,6 +144,8 @@ class Result:
             language model behind a service its host, and a hash of its sampling.
         usage: counts of what such models were asked, of the policy and of simulators: requests,
             retries, replayed, empty, cut, prompt_tokens, answer_tokens; what is 0 is left out.
+        models: such models that took part, by role, ``policy`` or ``simulator``: name, host, a hash
+            of the sampling and of the prompt's form, and that of the tape where there is one.
     """
 
     policy: str
@@ -153,6 +157,7 @@ class Result:
     actions: str = ""
     policy_kwargs: Mapping[str, Any] = field(default_factory=dict)
     usage: Mapping[str, int] = field(default_factory=dict)
+    models: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         parts = "; ".join(f"{self.label(env_id)}: {part!r}" for env_id, part in self.by_id.items())
@@ -234,7 +239,7 @@ class Result:
             "stand_ins": dict(self.stand_ins),
             "oracle": self.oracle,
             "actions": self.actions,
-            **({"usage": dict(self.usage)} if self.usage else {}),
+            **{name: value for name in SERVED if (value := getattr(self, name))},
             "environments": {env_id: _as_dict(part) for env_id, part in self.by_id.items()},
         }
 
@@ -248,7 +253,7 @@ class Result:
             by_id=by_id,
             **{name: values[name] for name in ENTRIES[2:-1]},
             policy_kwargs=values.get("policy_kwargs", {}),
-            usage=values.get("usage", {}),
+            **{name: values.get(name, {}) for name in SERVED},
         )
 
     def to_json(self, path: str | PathLike[str]) -> None:

@@ -210,6 +210,21 @@ def facts_of(policy: Any) -> dict[str, Any]:
     return {**policy.label, **policy.sampling} if isinstance(policy, LanguageModelSpeaker) else {}
 
 
+def tape_of(speaker: Any) -> dict[str, str]:
+    """``{"tape": Tape.digest}`` of a language model with a tape; {} of any other speaker."""
+    tape = speaker.client.tape if isinstance(speaker, LanguageModelSpeaker) else None
+    return {} if tape is None else {"tape": tape.digest}
+
+
+def models_of(**speakers: Any) -> dict[str, dict[str, str]]:
+    """Names, labels and tapes of the language models among some speakers, by their roles."""
+    return {
+        role: {"name": speaker.name, **speaker.label, **tape_of(speaker)}
+        for role, speaker in speakers.items()
+        if isinstance(speaker, LanguageModelSpeaker)
+    }
+
+
 def row_name(speaker: LanguageModelSpeaker) -> str:
     """Name of its rows: the model, its host, and the hash of its sampling."""
     model = re.sub(r"[^A-Za-z0-9._-]+", "-", speaker.client.settings.model).lstrip("._-")

@@ -1,5 +1,6 @@
 """Rows of language models behind a service: who answered is told, and a tape plays them again."""
 
+import asyncio
 import json
 import re
 
@@ -11,6 +12,9 @@ from dialgym.experiments.protocol import score_policy
 from dialgym.experiments.row import check_name, name_with_settings
 from dialgym.experiments.row_checks import row_problems
 from dialgym.experiments.row_files import read_row
+from dialgym.io.chat_client import ChatClient
+from dialgym.io.model_settings import ModelSettings
+from dialgym.io.tape import Tape
 from tests.support.chat_server import chat_server
 from tests.support.commands import fail, succeed
 from tests.support.tiny_panel import TINY, install
@@ -40,6 +44,7 @@ def test_a_row_tells_who_answered_and_is_played_again_from_its_tape(tmp_path):
     assert list(row_problems(row.values)) == []
     assert row.values["policy"] == "openai:org/stub"
     assert row.values["usage"]["requests"] == asked
+    assert row.values["tape"] == Tape(tape, "replay").digest
     settings = row.values["settings"]
     assert (settings["host"], settings["request"]["temperature"]) == ("127.0.0.1", 0.5)
     assert row.name == f"org-stub-127.0.0.1-{settings['sampling']}"
@@ -47,6 +52,10 @@ def test_a_row_tells_who_answered_and_is_played_again_from_its_tape(tmp_path):
     replayed = ("leaderboard", "check", str(file), "--replay")
     assert "played again alike" in succeed(*replayed, "--model", tape)
     assert "Give the tape" in fail(*replayed)
+    with chat_server(guesses) as server:
+        client = ChatClient(ModelSettings("org/stub", server.url), Tape(tape))
+        asyncio.run(client.complete([{"role": "user", "content": "one of heard"}]))
+    assert "tape: expected" in fail(*replayed, "--model", tape)
 
 
 def test_another_sampling_is_another_policy(tmp_path):

@@ -16,7 +16,7 @@ from dialgym.errors import ServiceError
 from dialgym.experiments import Result, evaluate
 from dialgym.io.chat_client import CompletionRefusedError
 from dialgym.io.model_settings import BudgetSpentError
-from dialgym.io.tape import TapeMissError
+from dialgym.io.tape import Tape, TapeMissError
 from dialgym.registry import entry_of, make_task
 from dialgym.rollouts.player import Player
 from dialgym.simulators import EachReplies
@@ -114,6 +114,24 @@ def test_evaluate_takes_it_and_counts_what_was_asked(tmp_path):
     assert f"{count} requests, {10 * count} + {2 * count} tokens" in result.to_markdown()
     result.to_json(tmp_path / "result.json")
     assert Result.from_json(tmp_path / "result.json").usage == result.usage
+
+
+def test_a_result_names_the_models_that_took_part_and_their_tapes(tmp_path):
+    tape = str(tmp_path / "tape")
+
+    def play(**settings):
+        lm = {"model": "stub", "base_url": server.url, "record": tape, **settings}
+        return evaluate("random", "SlotFilling-v0", 2, [0], {"simulator": {"lm": lm}})
+
+    with chat_server(talks) as server:
+        result, hurried = play(), play(persona="You are in a hurry.")
+    assert list(result.models) == ["simulator"]
+    found, other = result.models["simulator"], hurried.models["simulator"]
+    assert (found["name"], found["host"]) == ("openai:stub", "127.0.0.1")
+    assert other["tape"] == Tape(tape, "replay").digest != found["tape"]
+    assert other["sampling"] != found["sampling"]
+    result.to_json(tmp_path / "result.json")
+    assert Result.from_json(tmp_path / "result.json").models == result.models
 
 
 def test_progress_is_told_in_each_round():
