@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import yaml
 
+DOMAINS: Mapping[str, str] = MappingProxyType(
+    {"CR": "CamRestaurants", "SFR": "SFRestaurants", "LAP": "Laptops11"}
+)
+"""Domains of PyDial's benchmark, by their names in its tables."""
 HANDCRAFTED_NOTE = (
     "The original's handcrafted policy was run with its own code (Python 2.7, "
     "`config/pydial_benchmarks`): 300 dialogues, seed 1 (200 in CR-Env3 and CR-Env5)."
@@ -21,6 +26,13 @@ class Score(NamedTuple):
 
     success: float
     reward: float
+
+
+class HandcraftedScore(NamedTuple):
+    """Score of the original's handcrafted policy, and halves of its 95 % intervals."""
+
+    mean: Score
+    half: Score
 
 
 class LogCurve(NamedTuple):
@@ -49,9 +61,10 @@ def _file() -> dict[str, Any]:
     return found
 
 
-def handcrafted(task: str) -> Score:
+def handcrafted(task: str) -> HandcraftedScore:
     """The original's handcrafted policy in a task; see `HANDCRAFTED_NOTE`."""
-    return Score(*_file()["handcrafted"][task])
+    row = _file()["handcrafted"][task]
+    return HandcraftedScore(Score(row["success"], row["reward"]), Score(*row["halves"]))
 
 
 def covers(task: str) -> bool:

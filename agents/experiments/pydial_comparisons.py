@@ -108,7 +108,7 @@ def beside_original(results: Results) -> str:
     """The handcrafted policy here and by the original's code: success / reward."""
     rows = [["task", "handcrafted", "original"]]
     for task in filter(published.covers, map(str, results.tasks)):
-        theirs = published.handcrafted(task)
+        theirs = published.handcrafted(task).mean
         ours = _scores(results, HANDCRAFTED, task, results.tests[-1])
         rows.append([task, ours, f"{theirs.success:.1f} / {theirs.reward:.2f}"])
     return markdown_table(rows)

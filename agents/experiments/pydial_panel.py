@@ -10,6 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from agents.experiments.published import DOMAINS
 from agents.registry import ACTS, ALGORITHMS, STORED, find
 from agents.training.hyperparameters import check_classes
 from dialgym.errors import one_of, unknown
@@ -25,10 +26,6 @@ from dialgym.tasks.slot_filling.domain.domain import (
 )
 from dialgym.trust import check_names
 
-DOMAINS: Mapping[str, str] = MappingProxyType(
-    {"CR": "CamRestaurants", "SFR": "SFRestaurants", "LAP": "Laptops11"}
-)
-"""Domains of PyDial's benchmark, by their names in its tables."""
 BUILT_IN_DOMAINS = (*COUNTERPARTS, *COUNTERPARTS.values())
 ENVS = (1, 2, 3, 4, 5, 6)
 SCRIPTED = ("handcrafted", "random")
