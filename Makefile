@@ -13,7 +13,7 @@ PYTHON ?= $(firstword $(foreach p,python3 python3.11 python3.12 python3.13 pytho
 TORCH ?= $(shell grep '^torch==' constraints.txt)
 EXTRAS := agents,rewards,data,distributed,lm,ui,web,zoo,docs,dev
 FREE := none
-DOORS := agents,data,lm,web,dev
+DOORS := agents,data,lm,rewards,web,dev
 
 PYTHON_CHECK := 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))'
 BIN := $(VENV)/bin
@@ -73,9 +73,10 @@ soak: $(INSTALLED)  ## attack what may not break: bad inputs, kills, damaged fil
 dist: $(INSTALLED)  ## build wheel and sdist, and try both in clean environments of each Python
 	$(BIN)/python scripts/check_dist.py $(ARGS)
 
-# OpenEnv and verifiers do not install together, so there are two environments of doors.
+# OpenEnv and verifiers do not install together, so there are two environments of doors. Gradio, which
+# OpenEnv needs, wants an older tomlkit.
 doors:  ## build environments with the libraries of the doors, and run tests/doors in each
-	$(MAKE) VENV=.doors-venv EXTRAS=$(DOORS),openenv,skyrl,trl,textarena setup
+	$(MAKE) VENV=.doors-venv EXTRAS=$(DOORS),openenv,skyrl,trl,textarena FREE=tomlkit setup
 	$(MAKE) VENV=.verifiers-venv EXTRAS=$(DOORS),verifiers FREE=pillow setup
 	for venv in .doors-venv .verifiers-venv; do OMP_NUM_THREADS=1 $$venv/bin/pytest tests/doors \
 	  $(ARGS) || exit 1; done

@@ -8,7 +8,8 @@
 | `trl` | TRL 1.16: `trl.prompts` and `trl.rollout_func` for its ``GRPOTrainer`` | ``trl`` |
 
 Environments of others are played as tasks (`foreign`): ``gymnasium:ID`` (`gymnasium`),
-``textarena:ID`` (`textarena`) and ``openenv:URL`` (`openenv_client`).
+``textarena:ID`` (`textarena`), ``openenv:URL`` (`openenv_client`) and ``verifiers:PACKAGE``
+(`verifiers_client`).
 
 Rewards, ends, seeds and texts are those of a chat, turn by turn. Nothing of another library is
 imported before it is needed.

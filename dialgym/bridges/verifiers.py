@@ -11,6 +11,7 @@ container, no package from the network.
 
 import asyncio
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 from dialgym.optional import require
@@ -69,12 +70,19 @@ def classes(id_or_task: Environment, **settings: Any) -> Classes:
             chat.reset(task.data.seed)
             async with agents.player.interaction(task) as talk:
                 turn = await talk.turn()
+                note_rewards(talk.trace, replies)
                 while not turn.terminated:
                     replies.append(await asyncio.to_thread(chat.step, turn.last_reply))
+                    note_rewards(talk.trace, replies)
                     if replies[-1].over:
                         break
                     turn = await talk.turn(replies[-1].text)
-            note_rewards(talk.trace, replies)
+
+    return Classes(VerifiersDialogues, VerifiersEnv, in_process(vf))
+
+
+def in_process(vf: Any) -> Any:
+    """The class of harnesses that ask the model from this process, once for each turn."""
 
     class InProcess(vf.Harness[vf.HarnessConfig]):  # type: ignore[name-defined, misc]
         APPENDS_SYSTEM_PROMPT = SUPPORTS_RESUME = True
@@ -91,20 +99,27 @@ def classes(id_or_task: Environment, **settings: Any) -> Classes:
             data: Any,
         ) -> Any:
             brief, prompt = self.resolve_prompt(data)
-            system = [] if brief is None else [{"role": "system", "content": brief}]
-            body = {"model": ctx.model, "messages": [*system, *map(as_wire, prompt)]}
+            system = [] if brief is None else [vf.SystemMessage(content=brief)]
+            said = [vf.UserMessage(content=prompt)] if isinstance(prompt, str) else prompt
+            body = {"model": ctx.model, "messages": [*map(as_wire, [*system, *said])]}
             failure = await asked(f"{endpoint}/chat/completions", secret, body)
             return vf.ProgramResult(int(bool(failure)), "", failure)
 
-    return Classes(VerifiersDialogues, VerifiersEnv, InProcess)
+    return InProcess
 
 
 async def asked(url: str, secret: str, body: Any) -> str:
     """Let a service answer a chat, which is recorded there; what went wrong, else ""."""
     httpx = require("httpx", EXTRA, PURPOSE)
-    async with httpx.AsyncClient(timeout=None) as client:
+    async with httpx.AsyncClient(timeout=None, verify=certificates()) as client:
         answer = await client.post(url, json=body, headers={"Authorization": f"Bearer {secret}"})
     return "" if answer.is_success else f"{answer.status_code}: {answer.text}"
+
+
+@cache
+def certificates() -> Any:
+    """Those that a service is held to; to read them takes longer than a turn."""
+    return require("httpx", EXTRA, PURPOSE).create_ssl_context()
 
 
 def as_wire(message: Any) -> dict[str, str]:

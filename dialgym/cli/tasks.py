@@ -151,9 +151,9 @@ def check(
     """Check a task: rules against facts, views against each other, batch against single, rewards
     of who plays well against their bounds, registered reference scores against played dialogues.
 
-    Then its utterance view, or an environment of others (gymnasium:ID, textarena:ID, openenv:URL),
-    is held to what any text environment should keep to: does the seed
-    hold, do members of a group start alike, does a reset leave something behind, do sessions share
+    Then its utterance view, or an environment of others (gymnasium:ID, textarena:ID, openenv:URL,
+    verifiers:PACKAGE), is held to what any text environment should keep to: does the seed hold,
+    do members of a group start alike, does a reset leave something behind, do sessions share
     state, does an observation tell the secret, are rewards within bounds, do masks leave
     something, and which difference do so many dialogues show.
 

@@ -12,6 +12,7 @@ FOREIGN: Mapping[str, str] = {
     "gymnasium": "dialgym.bridges.gymnasium:GymnasiumTask",
     "openenv": "dialgym.bridges.openenv_client:OpenEnvTask",
     "textarena": "dialgym.bridges.textarena:TextArenaTask",
+    "verifiers": "dialgym.bridges.verifiers_client:VerifiersTask",
 }
 """By scheme, the class of tasks whose dialogues are those of an environment of others."""
 

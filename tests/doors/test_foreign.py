@@ -150,7 +150,9 @@ def test_what_cannot_be_played(id, message):
         dialgym.make(id)
 
 
-@pytest.mark.parametrize("name", ["gymnasium:a/B-v0", "textarena:C-v0", "openenv:http://no.where"])
+@pytest.mark.parametrize(
+    "name", ["gymnasium:a/B-v0", "textarena:C-v0", "openenv:http://no.where", "verifiers:a-package"]
+)
 def test_files_may_name_none_until_a_caller_has(name):
     with pytest.raises(ValueError, match="could run code"):
         check_id(name, "a file")

@@ -112,17 +112,18 @@ def test_publishing_finds_the_mkdocs_of_the_environment(environment: Path, tmp_p
     assert f" and {environment}/bin:" in deploying
 
 
-def test_doors_have_two_environments_of_which_one_is_free_of_a_pin(
-    environment: Path, tmp_path: Path
-):
+def test_doors_have_two_environments_each_of_them_free_of_a_pin(environment: Path, tmp_path: Path):
     here, log = checkout(tmp_path / "here"), tmp_path / "log"
     venvs = [with_programs(here / name, log) for name in (".doors-venv", ".verifiers-venv")]
     made = make(here, environment, "doors")
     assert made.returncode == 0, made.stderr
     said = log.read_text("utf-8")
-    assert "-e .[agents,data,lm,web,dev,openenv,skyrl,trl,textarena] with" in said
-    assert "-e .[agents,data,lm,web,dev,verifiers] with" in said
+    assert "-e .[agents,data,lm,rewards,web,dev,openenv,skyrl,trl,textarena] with" in said
+    assert "-e .[agents,data,lm,rewards,web,dev,verifiers] with" in said
     assert said.count(": tests/doors with") == 2
-    pinned = ["\npillow==" in (venv / "constraints.txt").read_text("utf-8") for venv in venvs]
-    assert pinned == [True, False]
+    pins = [(venv / "constraints.txt").read_text("utf-8") for venv in venvs]
+    assert [f"\n{name}==" in each for each in pins for name in ("pillow", "tomlkit")] == [
+        *(True, False),
+        *(False, True),
+    ]
     assert not (environment / "constraints.txt").exists()
