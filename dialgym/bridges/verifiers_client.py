@@ -155,8 +155,8 @@ class Episode:
     def _over(self, episode: Any) -> Answer:
         if not self._env.complete(episode):
             errors = [*episode.errors, *(e for trace in self._traces for e in trace.errors)]
-            told = "; ".join(f"{error.type}: {error.message}" for error in errors)
-            raise RuntimeError(f"{self._name} has failed: {told or 'no error is told'}")
+            reasons = "; ".join(f"{error.type}: {error.message}" for error in errors)
+            raise RuntimeError(f"{self._name} has failed: {reasons or 'no error is told'}")
         trace = self._traces[-1]
         cut = trace.is_truncated or trace.is_timeout or bool(trace.info.get("truncated"))
         told = {**own_fields(trace.task.data), **trace.info, **trace.metrics}
