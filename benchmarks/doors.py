@@ -1,4 +1,4 @@
-"""Cost of a chat and of the doors to other libraries: turns per CPU-second, beside those of a chat.
+"""Cost of a chat and of the doors to other libraries, as ratios to the utterance view.
 
     python -m benchmarks.doors [--episodes 20]
 
@@ -21,7 +21,7 @@ from benchmarks.tables.records import RECORDS, Figures, read_record, run_measure
 from dialgym.experiments.tables import markdown_table
 from dialgym.io.objects import load
 from dialgym.registry import entry_of
-from dialgym.testing.agreement import FAMILIES, Player, by_chat, case_of
+from dialgym.testing.agreement import FAMILIES, Player, by_chat, by_view, case_of
 from dialgym.views.chat import Chat, ChatForm
 from dialgym.views.chat_batch import ChatBatch
 from dialgym.views.making import make_view
@@ -36,7 +36,15 @@ GAME = "Wordle-20"
 MOST_OF_CHAT, LEAST_STEPS = 2.0, 200
 """Bars: cost of a chat over the utterance view's, and OpenEnv's steps a second of a socket."""
 HEAD = ("family", "utterance view", "`Chat`", "`ChatBatch`", "cost of `Chat`", "of `ChatBatch`")
-DOOR_HEAD = ("door", "library", "turns", "of `Chat`, played alike", "cost")
+DOOR_HEAD = (
+    "door",
+    "library",
+    "turns",
+    "`Chat`",
+    "utterance view",
+    "cost of the door",
+    "of `Chat`",
+)
 Scripts = Sequence[Sequence[str]]
 
 
@@ -103,8 +111,8 @@ def rates(works: Mapping[str, Callable[[], object]], turns: int) -> dict[str, fl
 
 
 def door_figures(door: Door, episodes: int) -> dict[str, Any]:
-    """Turns per CPU-second of a door and of a chat, each made anew for a dialogue."""
-    players = {"door": load(door.player), "chat": by_chat}
+    """Turns per CPU-second of a door, a chat and the view, each made anew for a dialogue."""
+    players = {"door": load(door.player), "chat": by_chat, "view": by_view}
     works = {name: partial(play_cases, player, episodes) for name, player in players.items()}
     found = rates(works, sum(map(len, scripts_of(GAME, episodes))))
     return {"library": library(door.needs), **found}
@@ -155,7 +163,7 @@ def table(figures: Figures) -> str:
     """Tables of doors and of chats, and the steps of a socket."""
     doors, chats, socket = figures["doors"], figures["chats"], figures["socket"]
     parts = [
-        f"Turns per CPU-second of {GAME} ({COMMAND}):",
+        f"Turns per CPU-second of {GAME}, in an environment a dialogue ({COMMAND}):",
         markdown_table([DOOR_HEAD, *[_door_row(name, each) for name, each in doors.items()]]),
         "Turns per CPU-second by family, of dialogues in an environment that is made once:",
         markdown_table([HEAD, *[_chat_row(name, each) for name, each in chats.items()]]),
@@ -169,8 +177,9 @@ def table(figures: Figures) -> str:
 
 
 def _door_row(name: str, found: Mapping[str, Any]) -> list[str]:
-    door, chat = found["door"], found["chat"]
-    return [name, found["library"], f"{door:,}", f"{chat:,}", f"{chat / door:.2f} x"]
+    door, chat, view = found["door"], found["chat"], found["view"]
+    costs = [f"{view / each:.2f} x" for each in (door, chat)]
+    return [name, found["library"], f"{door:,}", f"{chat:,}", f"{view:,}", *costs]
 
 
 def _chat_row(family: str, found: Mapping[str, float]) -> list[str]:

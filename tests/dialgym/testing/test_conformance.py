@@ -25,6 +25,18 @@ FAMILIES = {
 }
 
 
+def family(env_id):
+    return lambda: utterance_environment(entry_of(env_id), **FAMILIES[env_id])
+
+
+CLEAN = {
+    **{env_id: family(env_id) for env_id in FAMILIES},
+    "word game": environment,
+    "word game with masks": lambda: environment(masks=True),
+}
+CLEAN_SETTINGS = dict.fromkeys(FAMILIES, CheckSettings(episodes=20))
+
+
 def verdicts(report):
     return {result.check: result.verdict for result in report.results}
 
@@ -41,22 +53,18 @@ def test_each_further_defect_fails_its_checks_alone(defect):
     assert {fault.check for fault in report.faults} == MORE_DEFECTS[defect], report.results
 
 
-@pytest.mark.parametrize("masks", [False, True])
-def test_the_sound_game_passes_every_check(masks):
-    report = check_environment(environment(masks=masks), GAP)
-    assert not report.faults
-    undecided = [check for check, verdict in verdicts(report).items() if verdict != "pass"]
-    assert undecided == ([] if masks else ["masks leave something"])
-
-
-@pytest.mark.parametrize("env_id", FAMILIES)
-def test_no_false_alarm_in_any_family(env_id):
-    entry = entry_of(env_id)
-    report = check_environment(
-        utterance_environment(entry, **FAMILIES[env_id]), CheckSettings(episodes=20)
-    )
+@pytest.mark.parametrize("name", CLEAN)
+def test_no_false_alarm_in_ten_clean_environments(name):
+    """Families of ours, and the word game; its gap of 0.5 is one that 40 dialogues show."""
+    report = check_environment(CLEAN[name](), CLEAN_SETTINGS.get(name, GAP))
     assert not report.faults
     assert [*verdicts(report)] == ["the seed holds", *CHECKS]
+
+
+def test_the_sound_game_passes_what_it_has_a_part_for():
+    for masks, expected in ((True, []), (False, ["masks leave something"])):
+        found = verdicts(check_environment(environment(masks=masks), GAP))
+        assert [check for check, verdict in found.items() if verdict != "pass"] == expected
 
 
 def test_every_defect_has_a_check_and_every_check_a_defect():
