@@ -12,13 +12,11 @@ from torch import Tensor
 
 from agents.decoding.replies import Turn, newest, one_at_a_time
 from agents.decoding.sampling import Sampling
-from dialgym.io.hub import model_folder, pretrained
-from dialgym.optional import require
+from dialgym.language.causal_models import load_causal_model, window_of
 
 NAMES = {True: "system", False: "user"}
 """Names of the speakers where the tokenizer has no chat template."""
 MOST = 256  # tokens of a reply, or half of a shorter window
-OTHER_HEADS = ("SequenceClassification", "TokenClassification", "QuestionAnswering", "MaskedLM")
 
 
 class CausalTalker:
@@ -62,17 +60,7 @@ class CausalTalker:
             ValueError: there is none, or it is no causal language model.
             ImportError: `transformers` is not installed.
         """
-        require("transformers", "agents", f"language model {source!r}")
-        folder = model_folder(source, "chat")
-        try:
-            check_architecture(source, pretrained("AutoConfig", folder))
-            tokenizer = pretrained("AutoTokenizer", folder)
-            model = pretrained("AutoModelForCausalLM", folder)
-        except (OSError, ValueError) as error:
-            raise ValueError(
-                f"chat: no model at {source!r}: expected a saved agent, or a causal language model "
-                f"with its tokenizer. ({error})"
-            ) from error
+        model, tokenizer = load_causal_model(source, "chat")
         return cls(model.to(device), tokenizer)
 
     @torch.no_grad()
@@ -162,18 +150,3 @@ def messages(turns: Sequence[Turn]) -> list[dict[str, str]]:
         else:
             result[-1]["content"] = f"{result[-1]['content']}\n{turn.text}".strip()
     return result
-
-
-def window_of(config: Any, tokenizer: Any) -> int:
-    """Tokens that the model reads, or its tokenizer makes."""
-    for name in ("max_position_embeddings", "n_positions", "max_sequence_length"):
-        if isinstance(found := getattr(config, name, None), int):
-            return found
-    return int(tokenizer.model_max_length)
-
-
-def check_architecture(source: str, config: Any) -> None:
-    """Raises ValueError for a folder whose weights have another head than a language model's."""
-    for name in config.architectures or []:
-        if name.endswith(OTHER_HEADS):
-            raise ValueError(f"{source!r} holds a {name}, which says nothing")

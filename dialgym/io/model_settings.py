@@ -13,6 +13,8 @@ BASE_URL = "OPENAI_BASE_URL"
 """Environment variable with the address of the service where none is given."""
 OPENAI = "https://api.openai.com/v1"
 """Address where there is no such variable."""
+IN_PROCESS = "transformers"
+"""In the place of an address: a model of that library, in this process."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +139,8 @@ class ModelSettings:
     Attributes:
         model: its name there.
         base_url: address of the service, up to ``/v1``; "" for that of the environment variable
-            ``OPENAI_BASE_URL``, and where there is none, OpenAI's.
+            ``OPENAI_BASE_URL``, and where there is none, OpenAI's. ``transformers`` for this
+            process: `model` is then a folder, or ``hf:NAME``; see `LocalModel`.
         api_key_env: environment variable with the key, read when it is needed and kept nowhere;
             without one in it, no key is sent.
         temperature, top_p, max_tokens: of sampling; None leaves one to the service.
@@ -172,7 +175,8 @@ class ModelSettings:
         if not isinstance(self.model, str) or not self.model.strip():
             raise ValueError(f"model: expected its name at the service; got {self.model!r}.")
         url = self.base_url or os.environ.get(BASE_URL) or OPENAI
-        _check_url(url)
+        if url != IN_PROCESS:
+            _check_url(url)
         budget = settings_as(Budget, "budget of a language model", self.budget)
         vars(self).update(base_url=url.rstrip("/"), budget=budget, extra=dict(self.extra))
         where = f"the language model {self.model!r}"
@@ -189,8 +193,13 @@ class ModelSettings:
 
     @property
     def host(self) -> str:
-        """Host of the service."""
-        return urlsplit(self.base_url).hostname or ""
+        """Host of the service, or ``transformers`` for this process."""
+        return IN_PROCESS if self.in_process else urlsplit(self.base_url).hostname or ""
+
+    @property
+    def in_process(self) -> bool:
+        """Tell if the model is one of transformers in this process."""
+        return self.base_url == IN_PROCESS
 
     def sampling(self) -> dict[str, Any]:
         """Fields of each request that say how an answer is sampled."""
@@ -214,4 +223,7 @@ def _check_url(url: str) -> None:
             "environment variable (api_key_env)."
         )
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query:
-        raise ValueError(f"base_url: expected http://HOST:PORT/v1; got {url!r}.")
+        raise ValueError(
+            f"base_url: expected http://HOST:PORT/v1, or {IN_PROCESS!r} for a model in this "
+            f"process; got {url!r}."
+        )

@@ -12,6 +12,7 @@ from dialgym.errors import check_arguments, one_of, parameters_of, settings_as, 
 from dialgym.io.chat_client import ChatClient
 from dialgym.io.model_settings import ModelSettings
 from dialgym.io.tape import Tape, TapeMissError, sha256_of
+from dialgym.language.local_model import LocalModel
 from dialgym.simulators.base import Generators
 from dialgym.simulators.concurrent import Asynchronous
 from dialgym.simulators.model_prompt import PromptForm
@@ -72,7 +73,8 @@ class LanguageModelSpeaker:
         elif isinstance(settings, Mapping):
             settings = with_settings(ModelSettings, "the language model", settings)
         assert isinstance(settings, ModelSettings)
-        self.client = ChatClient(settings, _tape(record, replay))
+        service = LocalModel(settings) if settings.in_process else None
+        self.client = ChatClient(settings, _tape(record, replay), service)
         self.on_miss = on_miss
         self._together = Asynchronous(self, settings.concurrency)
 

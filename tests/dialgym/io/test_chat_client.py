@@ -8,13 +8,8 @@ from email.utils import formatdate
 
 import pytest
 
-from dialgym.io.chat_client import (
-    ChatClient,
-    CompletionRefusedError,
-    NoCompletionError,
-    completion_of,
-    wait_of,
-)
+from dialgym.io.chat_client import ChatClient, NoCompletionError
+from dialgym.io.chat_service import CompletionRefusedError, HttpService, completion_of, wait_of
 from dialgym.io.model_settings import BudgetSpentError, ModelSettings, Usage
 from dialgym.io.tape import Tape, TapeMissError
 from tests.support.chat_server import chat_server, completion
@@ -32,7 +27,8 @@ class Client(ChatClient):
 
     def __init__(self, tape=None, **settings):
         self.slept = []
-        super().__init__(ModelSettings("m", **{"base_url": URL, **settings}), tape, self._note)
+        made = ModelSettings("m", **{"base_url": URL, **settings})
+        super().__init__(made, tape, sleep=self._note)
 
     async def _note(self, seconds):
         self.slept.append(seconds)
@@ -244,10 +240,12 @@ def test_the_address_is_of_the_environment_where_none_is_given(monkeypatch):
 
 
 def test_a_pickled_copy_begins_without_connections():
-    client = ChatClient(ModelSettings("m", base_url=URL))
-    client._idle, client.usage.requests = [object()], 3
+    service = HttpService(ModelSettings("m", base_url=URL))
+    client = ChatClient(service.settings, service=service)
+    service._idle, client.usage.requests = [object()], 3
     copy = pickle.loads(pickle.dumps(client))
-    assert (copy._idle, copy.usage.requests, copy.settings) == ([], 0, client.settings)
+    assert (copy._service._idle, copy.usage.requests) == ([], 0)
+    assert copy.settings == client.settings
 
 
 def test_a_real_server_is_asked_many_things_at_once():

@@ -14,7 +14,7 @@ from dialgym.datasets import collect
 from dialgym.datasets.collector import Folder
 from dialgym.errors import ServiceError
 from dialgym.experiments import Result, evaluate
-from dialgym.io.chat_client import CompletionRefusedError
+from dialgym.io.chat_service import CompletionRefusedError
 from dialgym.io.model_settings import BudgetSpentError
 from dialgym.io.tape import Tape, TapeMissError
 from dialgym.registry import entry_of, make_task

@@ -1,0 +1,203 @@
+"""Services of language models over HTTP: requests and answers of OpenAI's chat protocol.
+
+``POST /chat/completions`` is spoken by vLLM, SGLang, llama.cpp, Ollama and most providers.
+"""
+
+import asyncio
+import json
+import os
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from functools import cache
+from typing import Any, NamedTuple
+
+from dialgym.io.model_settings import ModelSettings
+from dialgym.optional import require
+
+AGAIN = (408, 409, 425, 429)
+"""Statuses below 500 after which the same request may succeed."""
+MOST_BYTES = 2**23
+"""Bytes of the longest answer that is read."""
+
+
+class CompletionRefusedError(RuntimeError):
+    """Refusal of a request by the service: another attempt would not help."""
+
+
+class Fault(Exception):
+    """A failed attempt, after which another one may succeed, in `wait` seconds or by backoff."""
+
+    def __init__(self, text: str, wait: float | None = None) -> None:
+        super().__init__(text)
+        self.wait = wait
+
+
+class ModelAnswer(NamedTuple):
+    """Answer of a language model.
+
+    Attributes:
+        text: "" where it said nothing, or called a tool in place of it.
+        finish_reason: as the service says it: ``stop``, ``length``.
+        prompt_tokens, answer_tokens: as the service counts them, 0 where it does not.
+    """
+
+    text: str
+    finish_reason: str
+    prompt_tokens: int
+    answer_tokens: int
+
+    @property
+    def is_silence(self) -> bool:
+        """Tell if it has no word, and the service names no reason: another attempt may have."""
+        return not self.text.strip() and self.finish_reason in ("", "stop")
+
+
+class _Response(NamedTuple):
+    status: int
+    headers: Mapping[str, str]
+    content: bytes
+
+
+class HttpService:
+    """A language model behind a service; its connections belong to the event loop of the caller.
+
+    A pickled copy begins without connections.
+
+    Args:
+        settings: the model and its service.
+    """
+
+    def __init__(self, settings: ModelSettings) -> None:
+        self.settings = settings
+        self._idle: list[Any] = []  # httpx clients, of one connection each
+        self._loop: Any = None  # of the connections
+        self._free: Any = None  # semaphore of the loop
+
+    async def answer(self, body: Mapping[str, Any], where: str) -> ModelAnswer:
+        """Ask once.
+
+        Args:
+            body: of the request.
+            where: what asks, for errors.
+
+        Raises:
+            Fault: another attempt may succeed.
+            CompletionRefusedError: it would not.
+            ImportError: httpx is not installed.
+        """
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop:
+            self._loop, self._idle = loop, []
+            self._free = asyncio.Semaphore(self.settings.concurrency)
+        async with self._free:
+            response = await self._attempt(body)
+        self._check(response, where)
+        return completion_of(response.content)
+
+    async def _attempt(self, body: Mapping[str, Any]) -> _Response:
+        httpx = require("httpx", "lm", "a language model behind a service")
+        http = self._idle.pop() if self._idle else _connection(httpx)
+        try:
+            # a library's read timeout begins again with each byte
+            async with asyncio.timeout(self.settings.timeout):
+                return await self._post(http, body)
+        except TimeoutError:
+            raise Fault(f"it took more than {self.settings.timeout:g} s") from None
+        except httpx.HTTPError as error:
+            raise Fault(f"{type(error).__name__}: {error}".rstrip(": ")) from None
+        finally:
+            self._idle.append(http)
+
+    async def _post(self, http: Any, body: Mapping[str, Any]) -> _Response:
+        key = os.environ.get(self.settings.api_key_env, "")
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        url, content = f"{self.settings.base_url}/chat/completions", bytearray()
+        async with http.stream("POST", url, json=body, headers=headers) as response:
+            async for part in response.aiter_bytes():
+                content += part
+                if len(content) > MOST_BYTES:
+                    raise Fault(f"an answer of more than {MOST_BYTES:,} bytes")
+            return _Response(response.status_code, response.headers, bytes(content))
+
+    def _check(self, response: _Response, where: str) -> None:
+        """Raise an error for a status other than 200."""
+        status, headers, content = response
+        if status == 200:
+            return
+        text = f"status {status}: {self._without_key(content[:300])}".rstrip(": ")
+        if status >= 500 or status in AGAIN:
+            raise Fault(text, wait_of(headers.get("retry-after")))
+        raise CompletionRefusedError(
+            f"{where}: {self.settings.base_url} refused the request to {self.settings.model!r}: "
+            f"{text}. {self._advice(status)}"
+        )
+
+    def _advice(self, status: int) -> str:
+        name = self.settings.api_key_env
+        if status in (401, 403):
+            state = "is set" if os.environ.get(name) else "is not set"
+            return f"The key is read from the environment variable {name}, which {state}."
+        if status == 404:
+            return "Check the model's name, and that base_url ends as the service's does (/v1)."
+        return "Check the model's settings."
+
+    def _without_key(self, content: bytes) -> str:
+        text = " ".join(content.decode("utf-8", "replace").split())
+        key = os.environ.get(self.settings.api_key_env)
+        return text.replace(key, "***") if key else text
+
+    async def close(self) -> None:
+        """Close the connections; the next request opens new ones."""
+        idle, self._idle = self._idle, []
+        for http in idle:
+            await http.aclose()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without connections."""
+        return {**vars(self), "_idle": [], "_loop": None, "_free": None}
+
+
+def _connection(httpx: Any) -> Any:
+    """A client of one connection: with a pool of many, each request looks at all of them."""
+    limits = httpx.Limits(max_connections=1)
+    return httpx.AsyncClient(timeout=None, limits=limits, verify=_certificates())
+
+
+@cache
+def _certificates() -> Any:
+    """Certificates that are trusted: they take long to read, and all connections share them."""
+    return require("httpx", "lm", "a language model behind a service").create_ssl_context()
+
+
+def completion_of(content: bytes) -> ModelAnswer:
+    """Answer of a response's body; a fault where it is none."""
+    try:
+        answer = json.loads(content)
+        choice = answer["choices"][0]
+        text = choice["message"].get("content") or ""
+        usage = answer.get("usage") or {}
+        counts = [int(usage.get(name) or 0) for name in ("prompt_tokens", "completion_tokens")]
+        if not isinstance(text, str):
+            raise TypeError(f"content is {type(text).__name__}")
+        return ModelAnswer(text, str(choice.get("finish_reason") or ""), *counts)
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise Fault(
+            f"expected a chat completion; got {content[:80]!r} ({type(error).__name__})"
+        ) from None
+
+
+def wait_of(header: str | None) -> float | None:
+    """Seconds to wait by a ``Retry-After``, a number or a date; None where it is neither."""
+    if not header:
+        return None
+    try:
+        return max(0.0, float(header))
+    except ValueError:
+        pass
+    try:
+        date = parsedate_to_datetime(header)
+    except ValueError:
+        return None
+    date = date if date.tzinfo else date.replace(tzinfo=UTC)
+    return max(0.0, (date - datetime.now(UTC)).total_seconds())

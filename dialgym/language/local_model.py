@@ -1,0 +1,204 @@
+"""Language models of `transformers` in this process, in the form of a service: asked in batches."""
+
+import asyncio
+import threading
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+from dialgym.io.chat_service import CompletionRefusedError, ModelAnswer
+from dialgym.io.model_settings import ModelSettings
+from dialgym.language.causal_models import load_causal_model, window_of
+from dialgym.language.chat_tokens import TemplateForm
+
+MOST_TOKENS = 256
+"""Tokens of an answer where no bound is set."""
+GATHERING = 0.005
+"""Seconds in which requests join the first batch of a round."""
+KNOWN = ("model", "messages", "temperature", "top_p", "max_tokens", "seed")
+"""Fields of a request."""
+
+
+class _Request(NamedTuple):
+    """A request that waits: ids of its prompt, its body, and its answer to be."""
+
+    ids: list[int]
+    body: Mapping[str, Any]
+    answer: "asyncio.Future[ModelAnswer]"
+
+
+class LocalModel:
+    """A causal language model of `transformers` that answers requests of a chat.
+
+    Requests that come while others are answered are the next batch. Each draws its tokens by the
+    seed of its own; a batch of other rows may differ in the last digits of its logits, so that
+    only a tape gives the same words for certain. Models of one process are loaded once, onto a GPU
+    where there is one. A pickled copy begins without requests.
+
+    Args:
+        settings: `model` is a folder, ``hf:NAME`` or ``hf:NAME@REVISION``, with a tokenizer that
+            has a chat template; at most `concurrency` requests are a batch.
+    """
+
+    def __init__(self, settings: ModelSettings) -> None:
+        self.settings = settings
+        self._waiting: list[_Request] = []
+        self._is_writing = False
+
+    async def answer(self, body: Mapping[str, Any], where: str) -> ModelAnswer:
+        """Answer a request.
+
+        Raises:
+            CompletionRefusedError: it has a field that is not known here, or is too long.
+            ValueError: there is no such model, or it has no chat template.
+            ImportError: transformers is not installed.
+        """
+        loop = asyncio.get_running_loop()
+        writer = await loop.run_in_executor(None, _loaded, self.settings.model)
+        request = _Request(writer.prompt(body, where), body, loop.create_future())
+        self._waiting.append(request)
+        if not self._is_writing:
+            self._is_writing = True
+            self._task = loop.create_task(self._write(writer))
+        return await request.answer
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+    async def _write(self, writer: "_Writer") -> None:
+        """Answer what waits, batch after batch."""
+        await asyncio.sleep(GATHERING)
+        loop, most = asyncio.get_running_loop(), self.settings.concurrency
+        while self._waiting:
+            batch, self._waiting = self._waiting[:most], self._waiting[most:]
+            try:
+                answers = await loop.run_in_executor(None, writer.write, batch)
+            except Exception as error:
+                for request in batch:
+                    if not request.answer.done():
+                        request.answer.set_exception(error)
+                continue
+            for request, answer in zip(batch, answers):
+                if not request.answer.done():  # whoever asked may have gone
+                    request.answer.set_result(answer)
+        self._is_writing = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The settings alone."""
+        return {"settings": self.settings, "_waiting": [], "_is_writing": False}
+
+
+class _Writer:
+    """A model with its tokenizer; one batch at a time."""
+
+    def __init__(self, source: str) -> None:
+        import torch
+
+        self.model, tokenizer = load_causal_model(source, f"the language model {source!r}")
+        self.model.to("cuda" if torch.cuda.is_available() else "cpu")
+        self.form = TemplateForm(tokenizer, {})
+        self.window = window_of(self.model.config, tokenizer)
+        ends = self.model.generation_config.eos_token_id
+        self.ends = {tokenizer.eos_token_id, *(ends if isinstance(ends, list) else [ends])} - {None}
+        self._one_at_a_time = threading.Lock()
+
+    def prompt(self, body: Mapping[str, Any], where: str) -> list[int]:
+        """Ids of the messages of a request.
+
+        Raises:
+            CompletionRefusedError: a field is unknown, or there is no room for an answer.
+        """
+        if unknown := sorted(set(body) - {*KNOWN}):
+            raise CompletionRefusedError(
+                f"{where}: expected the fields {', '.join(KNOWN)} of a model in this process; got "
+                f"{', '.join(unknown)} too. Leave them out (extra)."
+            )
+        ids, most = self.form.prompt(body["messages"]), _most_tokens(body)
+        if len(ids) + most > self.window:
+            raise CompletionRefusedError(
+                f"{where}: {len(ids)} tokens of the chat and {most} of an answer are more than the "
+                f"{self.window} that {body['model']!r} reads. Set a smaller max_tokens, or shorter "
+                "dialogues."
+            )
+        return ids
+
+    def write(self, batch: Sequence[_Request]) -> list[ModelAnswer]:
+        """Answers to a batch, whose requests differ in messages and seeds alone."""
+        import torch
+        from transformers import LogitsProcessorList
+
+        lengths = [len(request.ids) for request in batch]
+        pad = min(self.ends, default=0)
+        rows = [[pad] * (max(lengths) - len(r.ids)) + r.ids for r in batch]
+        mask = [[0] * (max(lengths) - n) + [1] * n for n in lengths]
+        device, body = self.model.device, batch[0].body
+        with self._one_at_a_time, torch.inference_mode():
+            written = self.model.generate(
+                torch.tensor(rows, device=device),
+                attention_mask=torch.tensor(mask, device=device),
+                logits_processor=LogitsProcessorList([_Draws([r.body for r in batch])]),
+                max_new_tokens=_most_tokens(body),
+                eos_token_id=sorted(self.ends) or None,
+                pad_token_id=pad,
+                do_sample=False,
+            )
+        said = written[:, max(lengths) :].tolist()
+        return [self._answer(ids, count) for ids, count in zip(said, lengths)]
+
+    def _answer(self, ids: list[int], prompt_tokens: int) -> ModelAnswer:
+        count = next((i for i, token in enumerate(ids) if token in self.ends), len(ids))
+        text = self.form.tokenizer.decode(ids[:count], skip_special_tokens=True)
+        return ModelAnswer(
+            str(text).strip(), "stop" if count < len(ids) else "length", prompt_tokens, count
+        )
+
+
+class _Draws:
+    """Logits processor that leaves one token a row, drawn by the row's own seed.
+
+    With a temperature of 0 that is the likeliest. Else tokens outside of the smallest set with a
+    probability of `top_p` are left out, and one is drawn by inversion.
+    """
+
+    def __init__(self, bodies: Sequence[Mapping[str, Any]]) -> None:
+        import torch
+
+        self.temperature = bodies[0].get("temperature", 1.0)
+        self.top_p = bodies[0].get("top_p", 1.0)
+        self.generators = [torch.Generator() for _ in bodies]
+        for generator, body in zip(self.generators, bodies):
+            generator.manual_seed(body["seed"]) if "seed" in body else generator.seed()
+
+    def __call__(self, input_ids: Any, scores: Any) -> Any:
+        """Logits (B, V) of the next tokens, -inf for all but one a row."""
+        import torch
+
+        if not self.temperature:
+            return scores
+        order = scores.double().div(self.temperature).softmax(-1).sort(-1, descending=True)
+        before = order.values.cumsum(-1) - order.values
+        kept = order.values.masked_fill(before >= self.top_p, 0.0)
+        drawn = torch.cat(
+            [torch.rand(1, generator=g, dtype=torch.float64) for g in self.generators]
+        )
+        reached = (1 - drawn.to(kept.device))[:, None] * kept.sum(-1, keepdim=True)
+        place = torch.searchsorted(kept.cumsum(-1), reached).clamp(max=scores.shape[-1] - 1)
+        token = order.indices.gather(-1, place)
+        return torch.full_like(scores, -torch.inf).scatter(-1, token, 0.0)
+
+
+def _most_tokens(body: Mapping[str, Any]) -> int:
+    return int(body.get("max_tokens", MOST_TOKENS))
+
+
+_loading = threading.Lock()
+
+
+def _loaded(source: str) -> _Writer:
+    with _loading:
+        return _load(source)
+
+
+@cache
+def _load(source: str) -> _Writer:
+    return _Writer(source)

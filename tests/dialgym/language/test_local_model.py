@@ -1,0 +1,123 @@
+"""Language models of transformers in this process, asked as a service is."""
+
+import asyncio
+import pickle
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers", reason="the extra agents")
+
+import torch
+
+import dialgym
+from dialgym.io.chat_client import ChatClient
+from dialgym.io.chat_service import CompletionRefusedError
+from dialgym.io.model_settings import IN_PROCESS, ModelSettings
+from dialgym.language.local_model import LocalModel, _Draws
+from tests.support.chat_templates import tokenizer_with
+
+CHATS = [[{"role": "user", "content": "ab" * n}] for n in (1, 9, 4)]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A GPT-2 of random weights that speaks characters."""
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    path, tokenizer = tmp_path_factory.mktemp("model"), tokenizer_with("chatml")
+    ids = {"bos_token_id": None, "eos_token_id": tokenizer.eos_token_id, "pad_token_id": None}
+    sizes = {"n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": 2048}
+    torch.manual_seed(0)
+    GPT2LMHeadModel(GPT2Config(vocab_size=len(tokenizer), **sizes, **ids)).save_pretrained(path)
+    tokenizer.save_pretrained(path)
+    return str(path)
+
+
+def answers(folder, chats=CHATS, drawn=None, **settings):
+    made = ModelSettings(folder, base_url=IN_PROCESS, **{"max_tokens": 12, **settings})
+    client = ChatClient(made, service=LocalModel(made))
+    seeds = range(len(chats)) if drawn is None else drawn
+
+    async def ask():
+        return await asyncio.gather(*map(client.complete, chats, seeds))
+
+    return asyncio.run(ask()), client.usage
+
+
+@pytest.mark.parametrize("sampling", [{}, {"temperature": 0}, {"temperature": 0.7, "top_p": 0.5}])
+def test_a_batch_says_what_each_says_alone(folder, sampling):
+    together, usage = answers(folder, **sampling)
+    alone = [answers(folder, [chat], [i], **sampling)[0][0] for i, chat in enumerate(CHATS)]
+    assert together == alone
+    assert len({answer.text for answer in together}) == 3
+    assert usage.answer_tokens == sum(answer.answer_tokens for answer in together) > 0
+    assert usage.prompt_tokens == sum(answer.prompt_tokens for answer in together)
+
+
+def test_the_seed_chooses_the_words(folder):
+    first, again, other = (answers(folder, CHATS[:1], [seed])[0] for seed in (3, 3, 4))
+    assert first == again != other
+
+
+def test_it_ends_at_its_end_or_at_the_most_tokens(folder):
+    found = answers(folder, CHATS[:1] * 40, max_tokens=30)[0]
+    assert {answer.finish_reason for answer in found} == {"stop", "length"}
+    for answer in found:
+        assert (answer.answer_tokens == 30) == (answer.finish_reason == "length")
+        assert "<|im_end|>" not in answer.text
+
+
+def test_requests_that_come_later_are_the_next_batch(folder, monkeypatch):
+    from dialgym.language import local_model
+
+    sizes, write = [], local_model._Writer.write
+    monkeypatch.setattr(
+        local_model._Writer,
+        "write",
+        lambda self, batch: sizes.append(len(batch)) or write(self, batch),
+    )
+    answers(folder, CHATS * 4, concurrency=5)
+    assert sum(sizes) == 12
+    assert max(sizes) <= 5
+
+
+def test_tokens_are_drawn_by_their_probabilities():
+    logits = torch.tensor([[0.0, 1.0, 2.0, -torch.inf]])
+    expected = torch.tensor([0.0, 1.0, 2.0]).div(0.5).softmax(-1)
+    draws = _Draws([{"temperature": 0.5, "seed": seed} for seed in range(4000)])
+    counts = draws(None, logits.repeat(4000, 1)).argmax(-1).bincount(minlength=4)
+    assert counts[3] == 0
+    assert np.abs(counts[:3].numpy() / 4000 - expected.numpy()).max() < 0.03
+    nucleus = _Draws([{"temperature": 1.0, "top_p": 0.6, "seed": seed} for seed in range(200)])
+    assert {*nucleus(None, logits.repeat(200, 1)).argmax(-1).tolist()} == {2}
+
+
+def test_bad_requests_are_one_clear_error(folder, tmp_path):
+    with pytest.raises(CompletionRefusedError, match=r"got top_k too\. Leave them out"):
+        answers(folder, extra={"top_k": 3})
+    with pytest.raises(CompletionRefusedError, match="more than the 2048 that"):
+        answers(folder, [[{"role": "user", "content": "a" * 2100}]])
+    with pytest.raises(ValueError, match=r"there is no file or folder '.*nowhere'"):
+        answers(str(tmp_path / "nowhere"))
+    with pytest.raises(ValueError, match="or 'transformers' for a model in this process"):
+        ModelSettings("m", base_url="here")
+
+
+def test_a_pickled_copy_begins_without_requests(folder):
+    copy = pickle.loads(pickle.dumps(LocalModel(ModelSettings(folder, base_url=IN_PROCESS))))
+    assert copy.settings.in_process
+
+
+def test_it_plays_either_party_and_is_recorded(folder, tmp_path):
+    lm = {"model": folder, "base_url": IN_PROCESS, "max_tokens": 8}
+    made = {"simulator": {"lm": {**lm, "record": str(tmp_path / "tape")}}, "language": "english"}
+    result = dialgym.evaluate("handcrafted", "SlotFilling-v0", 3, [0], made)
+    assert result.usage["requests"] > 3
+    assert result.models["simulator"]["host"] == IN_PROCESS
+    made["simulator"] = {"lm": {**lm, "replay": str(tmp_path / "tape")}}
+    again = dialgym.evaluate("handcrafted", "SlotFilling-v0", 3, [0], made)
+    assert again["SlotFilling-v0"].returns.tolist() == result["SlotFilling-v0"].returns.tolist()
+    player = {"name": f"openai:{folder}", "base_url": IN_PROCESS, "max_tokens": 8}
+    assert dialgym.evaluate(player, "Wordle-20-v0", 2, [0]).usage["requests"] > 2
