@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from dialgym.io.chat_service import CompletionRefusedError, Fault, HttpService, ModelAnswer
+from dialgym.io.chat_service import CompletionRefusedError, ServiceFault, HttpService, ModelAnswer
 from dialgym.io.model_settings import SPENT, Budget, BudgetSpentError, ModelSettings, Usage
 from dialgym.io.tape import Tape, TapeMissError, key_of
 
@@ -26,7 +26,7 @@ class Service(Protocol):
     """A service that answers requests of a chat; it may be this process."""
 
     async def answer(self, body: Mapping[str, Any], where: str) -> ModelAnswer:
-        """Ask once; a `Fault` where another attempt may succeed."""
+        """Ask once; a `ServiceFault` where another attempt may succeed."""
         ...
 
     async def close(self) -> None:
@@ -37,7 +37,7 @@ class Service(Protocol):
 class ChatClient:
     """Asks one language model, in the event loop that it is called in.
 
-    A request is tried again after a `Fault` of the service, and an answer without a word, of which
+    A request is tried again after a `ServiceFault` of the service, and an answer without a word, of which
     the last one stands. A pickled copy counts its own usage.
 
     Args:
@@ -118,7 +118,7 @@ class ChatClient:
                 answer = self._counted(await self._service.answer(body, where))
                 if not (left and answer.is_silence):
                     return answer
-            except Fault as error:
+            except ServiceFault as error:
                 last, wait = str(error), error.wait
             if left:
                 self.count(retries=1)

@@ -25,7 +25,7 @@ class CompletionRefusedError(RuntimeError):
     """Refusal of a request by the service: another attempt would not help."""
 
 
-class Fault(Exception):
+class ServiceFault(Exception):
     """A failed attempt, after which another one may succeed, in `wait` seconds or by backoff."""
 
     def __init__(self, text: str, wait: float | None = None) -> None:
@@ -82,7 +82,7 @@ class HttpService:
             where: what asks, for errors.
 
         Raises:
-            Fault: another attempt may succeed.
+            ServiceFault: another attempt may succeed.
             CompletionRefusedError: it would not.
             ImportError: httpx is not installed.
         """
@@ -103,9 +103,9 @@ class HttpService:
             async with asyncio.timeout(self.settings.timeout):
                 return await self._post(http, body)
         except TimeoutError:
-            raise Fault(f"it took more than {self.settings.timeout:g} s") from None
+            raise ServiceFault(f"it took more than {self.settings.timeout:g} s") from None
         except httpx.HTTPError as error:
-            raise Fault(f"{type(error).__name__}: {error}".rstrip(": ")) from None
+            raise ServiceFault(f"{type(error).__name__}: {error}".rstrip(": ")) from None
         finally:
             self._idle.append(http)
 
@@ -117,7 +117,7 @@ class HttpService:
             async for part in response.aiter_bytes():
                 content += part
                 if len(content) > MOST_BYTES:
-                    raise Fault(f"an answer of more than {MOST_BYTES:,} bytes")
+                    raise ServiceFault(f"an answer of more than {MOST_BYTES:,} bytes")
             return _Response(response.status_code, response.headers, bytes(content))
 
     def _check(self, response: _Response, where: str) -> None:
@@ -127,7 +127,7 @@ class HttpService:
             return
         text = f"status {status}: {self._without_key(content[:300])}".rstrip(": ")
         if status >= 500 or status in AGAIN:
-            raise Fault(text, wait_of(headers.get("retry-after")))
+            raise ServiceFault(text, wait_of(headers.get("retry-after")))
         raise CompletionRefusedError(
             f"{where}: {self.settings.base_url} refused the request to {self.settings.model!r}: "
             f"{text}. {self._advice(status)}"
@@ -182,7 +182,7 @@ def completion_of(content: bytes) -> ModelAnswer:
             raise TypeError(f"content is {type(text).__name__}")
         return ModelAnswer(text, str(choice.get("finish_reason") or ""), *counts)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        raise Fault(
+        raise ServiceFault(
             f"expected a chat completion; got {content[:80]!r} ({type(error).__name__})"
         ) from None
 
