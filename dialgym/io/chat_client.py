@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from dialgym.io.chat_service import CompletionRefusedError, ServiceFault, HttpService, ModelAnswer
+from dialgym.io.chat_service import CompletionRefusedError, HttpService, ModelAnswer, ServiceFault
 from dialgym.io.model_settings import SPENT, Budget, BudgetSpentError, ModelSettings, Usage
 from dialgym.io.tape import Tape, TapeMissError, key_of
 
@@ -37,8 +37,8 @@ class Service(Protocol):
 class ChatClient:
     """Asks one language model, in the event loop that it is called in.
 
-    A request is tried again after a `ServiceFault` of the service, and an answer without a word, of which
-    the last one stands. A pickled copy counts its own usage.
+    A request is tried again after a `ServiceFault`, and an answer without a word, of which the last
+    one stands. A pickled copy counts its own usage.
 
     Args:
         settings: the model, the service and what may be spent.
