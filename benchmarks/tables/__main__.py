@@ -17,7 +17,7 @@ from types import MappingProxyType, ModuleType
 
 from benchmarks import doors, model_users
 from benchmarks.recipes.rows import recipe_table
-from benchmarks.tables import conformance, noise, pydial, questions, visual
+from benchmarks.tables import conformance, noise, pydial, questions, stitching, visual
 from benchmarks.tables.comments import comments_table
 from benchmarks.tables.lmrl import lmrl_table
 from benchmarks.tables.records import read_record
@@ -61,7 +61,10 @@ RECIPES: Mapping[str, str] = MappingProxyType(
 )
 """Arguments of ``python -m benchmarks.recipes`` that make the rows of a table."""
 RECORDS: Mapping[str, ModuleType] = MappingProxyType(
-    {m.NAME: m for m in (conformance, doors, model_users, noise, pydial, questions, visual)}
+    {
+        m.NAME: m
+        for m in (conformance, doors, model_users, noise, pydial, questions, stitching, visual)
+    }
 )
 """Modules that make the table of a record, by the name of the file."""
 OTHERS: Mapping[str, str] = MappingProxyType(
@@ -69,7 +72,6 @@ OTHERS: Mapping[str, str] = MappingProxyType(
         "transfer_errors_slot_filling_words": f"{TRANSFER} errors",
         "transfer_users_slot_filling_words": f"{TRANSFER} users",
         "multiwoz": "python -m benchmarks.tables.multiwoz FOLDER",
-        "stitching": "python -m benchmarks.tables.stitching",
         "gp_steps": "python -m benchmarks.training.gp",
     }
 )

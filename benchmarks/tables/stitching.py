@@ -1,10 +1,10 @@
 """Learners as tables of the dialogues of ``halves``: what values can win over filtered cloning.
 
-    python -m benchmarks.tables.stitching [--out docs/results/stitching.md] [--episodes 3000 12000]
+    python -m benchmarks.tables.stitching [--episodes 3000 12000]
 
-No network stands between the data and the figures: each learner is a table over everything that was
-said so far, and is played greedily with every secret. Means of five sets of dialogues; differences
-are paired by set, with Student's t.
+Writes a record and prints its tables. No network stands between the data and the figures: each
+learner is a table over everything that was said so far, and is played greedily with every secret.
+Means of five sets of dialogues; differences are paired by set, with Student's t.
 """
 
 import argparse
@@ -16,15 +16,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import dialgym
+from benchmarks.tables.records import RECORDS, Figures, make_record
 from dialgym.datasets import Dataset
 from dialgym.experiments.statistics import Estimate, format_estimate, t_interval
 from dialgym.experiments.tables import markdown_table
-from dialgym.io.files import write_text
 from dialgym.registry import entry_of
 from dialgym.rollouts import Player
 from dialgym.rollouts.policies import RandomText
 from dialgym.tasks.base import SYSTEM
 
+NAME, COMMAND = "stitching", "python -m benchmarks.tables.stitching"
 ENVIRONMENTS = ("Wordle-Alike-v0", "Wordle-20-v0", "TwentyQuestions-8-v0")
 SHARES = (0.5, 0.3, 0.1)
 SEEDS = range(5)
@@ -132,22 +133,34 @@ def mean_return(env_id: str, table: Mapping[History, str]) -> float:
     return float(np.mean([batch.returns for batches in played for batch in batches]))
 
 
-def returns_of(env_id: str, episodes: Sequence[int]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def measure(episodes: Sequence[int]) -> dict[str, Any]:
+    """By environment, for each number of dialogues: what `returns_of` gives, of each set."""
+    return {env_id: [*returns_of(env_id, episodes)] for env_id in ENVIRONMENTS}
+
+
+def returns_of(env_id: str, episodes: Sequence[int]) -> Iterator[dict[str, Any]]:
     """For each number of dialogues their mean returns (S,), and those of the learners (S, L)."""
     sets = [dialgym.collect(env_id, "halves", max(episodes), seed=APART * (1 + s)) for s in SEEDS]
     for number in episodes:
         few = [data.select(range(number)) for data in sets]
         learned = [[mean_return(env_id, table) for table in tables(data)] for data in few]
-        yield np.array([data.returns.mean() for data in few]), np.array(learned)
+        stored = [float(data.returns.mean()) for data in few]
+        yield {
+            "dialogues": number,
+            "stored": np.round(stored, 6).tolist(),
+            "learned": np.round(learned, 6).tolist(),
+        }
 
 
-def rows(episodes: Sequence[int]) -> Iterator[tuple[list[str], list[str]]]:
+def rows(figures: Figures) -> Iterator[tuple[list[str], list[str]]]:
     """The row of returns and that of gains of each environment and number of dialogues."""
-    for env_id in ENVIRONMENTS:
+    for env_id, several in figures.items():
         scores = entry_of(env_id).row.scores
-        for number, (stored, found) in zip(episodes, returns_of(env_id, episodes), strict=True):
-            first = [f"`{env_id}`", f"{number:,}"]
-            means = [scores["random"], stored.mean(), *found.mean(0), scores["expert"]]
+        for one in several:
+            found = np.array(one["learned"])
+            first = [f"`{env_id}`", f"{one['dialogues']:,}"]
+            stored = float(np.mean(one["stored"]))
+            means = [scores["random"], stored, *found.mean(0), scores["expert"]]
             gains = [found[:, -1] - column for column in found.T[:-1]]
             yield [*first, *(f"{value:.2f}" for value in means)], [*first, *map(shown, gains)]
 
@@ -161,9 +174,9 @@ BESIDE = ("clone", *(f"best {100 * share:.0f} % cloned" for share in SHARES), "s
 FIRST = ("environment", "dialogues")
 
 
-def page(episodes: Sequence[int]) -> str:
+def table(figures: Figures) -> str:
     """Both tables: mean returns, and what Q-learning has more than each of the others."""
-    returns, gains = zip(*rows(episodes), strict=True)
+    returns, gains = zip(*rows(figures), strict=True)
     means = [(*FIRST, "random", "stored", *BESIDE, "Q-learning", "optimal"), *returns]
     less = [(*FIRST, *(f"Q-learning less {name}" for name in BESIDE)), *gains]
     return f"{markdown_table(means)}\n{markdown_table(less)}"
@@ -171,12 +184,10 @@ def page(episodes: Sequence[int]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--out", type=Path, default=Path("docs/results/stitching.md"))
     parser.add_argument("--episodes", type=int, nargs="+", default=[3000, 12000])
-    options = parser.parse_args()
-    text = page(options.episodes)
-    write_text(options.out, text)
-    print(text)
+    parser.add_argument("--records", type=Path, default=RECORDS, help="folder of the record")
+    given = parser.parse_args()
+    print(table(make_record(NAME, COMMAND, lambda: measure(given.episodes), given.records)))
 
 
 if __name__ == "__main__":
