@@ -37,7 +37,8 @@ INTRODUCTION = """\
 Small agents, each the best training of its environment in the leaderboard. Made by
 `python -m benchmarks.zoo`; each folder has the weights (safetensors), the settings, and a card
 with the command that trained it. Figures are means over the episodes of the training's row, with
-95 % intervals; the best of several trainings flatters a little. In a checkout:
+95 % intervals over episodes, not over trainings: the best of several flatters, and where trainings
+differ much (ILQL) by much; the leaderboard has them all. In a checkout:
 
 ```bash
 dialgym zoo
