@@ -19,6 +19,7 @@ from agents.training.session import MODEL, Session
 from dialgym.datasets import Dataset
 from dialgym.experiments import Result, evaluate
 from dialgym.io.files import write_text
+from dialgym.io.model_settings import SPENT, usage_text
 from dialgym.progress import Progress, spell_seconds
 from dialgym.registry import entries
 from dialgym.versions import command_line, versions
@@ -165,6 +166,8 @@ class RunReport:
 class TrainingProgress(BaseCallback):
     """Shows how far a run is: a bar on a terminal, elsewhere a line now and then.
 
+    Beside it stands what language models behind services were asked.
+
     Args:
         shown: what shows it.
         curve: of the run, whose last row stands beside it.
@@ -174,6 +177,7 @@ class TrainingProgress(BaseCallback):
     def __init__(self, shown: Progress, curve: Curve, dialogues: StopAfterDialogues | None) -> None:
         super().__init__()
         self.shown, self.curve, self.dialogues = shown, curve, dialogues
+        self._before = SPENT.counts()
 
     def _on_step(self) -> bool:
         done = self.dialogues.ended if self.dialogues else self.num_timesteps
@@ -186,7 +190,8 @@ class TrainingProgress(BaseCallback):
     def _note(self) -> str:
         row = self.curve.rows[-1] if self.curve.rows else {}
         values = [(name, row[name]) for name in SHOWN if row.get(name, "") != ""]
-        return ", ".join(f"{name.replace('_', ' ')} {float(v):.3g}" for name, v in values)
+        shown = [f"{name.replace('_', ' ')} {float(v):.3g}" for name, v in values]
+        return ", ".join(filter(None, [*shown, usage_text(SPENT.since(self._before))]))
 
 
 @contextmanager

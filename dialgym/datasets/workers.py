@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -22,6 +22,7 @@ from typing import Any, BinaryIO
 
 from dialgym.datasets.collector import Collector, Folder, Recipe
 from dialgym.io.hub import commits, recall
+from dialgym.io.model_settings import SPENT, Usage
 from dialgym.rollouts import Report
 
 START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); " \
@@ -47,9 +48,13 @@ def collect_in_workers(
     order = _pickled(recipe, path)
     lock = Lock()
 
-    def told(ended: int) -> None:
+    def told(news: int | Usage) -> None:
+        """Episodes that have ended, or what was asked for them."""
         with lock:
-            report(ended)
+            if isinstance(news, Usage):
+                SPENT.add(**news.counts())
+            else:
+                report(news)
 
     processes = [_start() for _ in range(min(workers, len(parts)))]
     pool = ThreadPoolExecutor(len(processes))
@@ -92,7 +97,9 @@ def _start() -> Any:
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 
-def _supervise(process: Any, order: bytes, todo: "SimpleQueue[range]", told: Report) -> None:
+def _supervise(
+    process: Any, order: bytes, todo: "SimpleQueue[range]", told: Callable[[int | Usage], None]
+) -> None:
     """Hand shards to one worker until none is left."""
     process.stdin.write(order)
     while True:
@@ -158,10 +165,17 @@ def _serve(orders: BinaryIO, answers: BinaryIO) -> None:
     except Exception as error:
         answer(error)
         return
+
+    def ended(episodes: int) -> None:
+        answer(Usage(**SPENT.since(told)))
+        told.update(SPENT.counts())
+        answer(episodes)
+
+    told = SPENT.counts()
     while True:
         part = pickle.load(orders)
         try:
-            Folder(path).complete(part, collector, answer)
+            Folder(path).complete(part, collector, ended)
         except BrokenPipeError:
             raise
         except Exception as error:

@@ -129,7 +129,7 @@ def usage_text(counts: Mapping[str, int]) -> str:
 
 
 SPENT = Usage()
-"""Counts of all clients of this process."""
+"""Counts of all clients of this process, and of the worker processes that it has asked."""
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,13 @@ import subprocess
 import sys
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 from gymnasium.error import ClosedEnvironmentError
+
+from dialgym.io.model_settings import SPENT
 
 # Workers end when their parent hangs up: it is the one to take signals, which go to a whole group.
 START = "import json, signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); " \
@@ -128,10 +130,12 @@ class WorkerPool:
     def _receive(self, started: bool = True) -> list[Any]:
         answers = [self._read(worker, started) for worker in self.workers]
         self.waiting = self._broken = ""
-        for kind, value in answers:
+        for _, _, usage in answers:
+            SPENT.add(**usage)
+        for kind, value, _ in answers:
             if kind == "error":
                 raise value
-        return [value for _, value in answers]
+        return [value for _, value, _ in answers]
 
     def _await(self, timeout: float) -> None:
         """Wait until each worker has an answer."""
@@ -143,12 +147,12 @@ class WorkerPool:
                     "again."
                 )
 
-    def _read(self, worker: "_Worker", started: bool) -> tuple[str, Any]:
+    def _read(self, worker: "_Worker", started: bool) -> tuple[str, Any, Mapping[str, int]]:
         try:
             message = worker.connection.recv_bytes()
         except (EOFError, ConnectionError) as error:
             raise self._ended(worker, started) from error
-        answer: tuple[str, Any] = pickle.loads(message)
+        answer: tuple[str, Any, Mapping[str, int]] = pickle.loads(message)
         return answer
 
     def _ended(self, worker: "_Worker", started: bool = True) -> RuntimeError:

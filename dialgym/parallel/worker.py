@@ -12,6 +12,7 @@ import numpy as np
 
 from dialgym.errors import ServiceError
 from dialgym.io.chat_client import STOPS
+from dialgym.io.model_settings import SPENT
 from dialgym.io.typed_json import Json
 from dialgym.parallel.shared_arrays import FINAL, SEEN, Layout, SharedArrays
 from dialgym.views.info import Info
@@ -28,12 +29,13 @@ def main(socket: int, file: int) -> None:
     connection, shard = Connection(socket), Shard(file)
     with suppress(EOFError, ConnectionError):
         while True:
-            message = connection.recv_bytes()
+            message, before = connection.recv_bytes(), SPENT.counts()
             try:
                 name, arguments = _loads(message)
-                answer = pickle.dumps(("ok", getattr(shard, name)(*arguments)))
+                answer = pickle.dumps(("ok", getattr(shard, name)(*arguments), SPENT.since(before)))
             except Exception as error:
-                answer = pickle.dumps(("error", portable(error, shard.where)))
+                error = portable(error, shard.where)
+                answer = pickle.dumps(("error", error, SPENT.since(before)))
             connection.send_bytes(answer)
 
 

@@ -15,7 +15,7 @@ from dialgym.datasets.collector import Folder
 from dialgym.errors import ServiceError
 from dialgym.experiments import Result, evaluate
 from dialgym.io.chat_service import CompletionRefusedError
-from dialgym.io.model_settings import BudgetSpentError
+from dialgym.io.model_settings import SPENT, BudgetSpentError
 from dialgym.io.tape import Tape, TapeMissError
 from dialgym.registry import entry_of, make_task
 from dialgym.rollouts.player import Player
@@ -132,6 +132,22 @@ def test_a_result_names_the_models_that_took_part_and_their_tapes(tmp_path):
     assert other["sampling"] != found["sampling"]
     result.to_json(tmp_path / "result.json")
     assert Result.from_json(tmp_path / "result.json").models == result.models
+
+
+def test_what_worker_processes_ask_is_counted_here(tmp_path):
+    before = SPENT.counts()
+    with chat_server(talks) as server:
+        lm = {"lm": {"model": "stub", "base_url": server.url}}
+        made = {"learner": "user", "simulator": lm}  # the model speaks first
+        pool = dialgym.make_vec("TwentyQuestions-8-v0", num_envs=4, workers=2, **made)
+        pool.reset(seed=0)
+        pool.close()
+        assert SPENT.since(before)["requests"] == len(server.bodies) == 4
+        given = {"name": "openai:stub", "base_url": server.url}
+        collect("TwentyQuestions-8-v0", given, 4, path=tmp_path / "data", workers=2)
+    found = SPENT.since(before)
+    assert found["requests"] == len(server.bodies) > 4
+    assert found["prompt_tokens"] == 10 * found["requests"]
 
 
 def test_progress_is_told_in_each_round():
