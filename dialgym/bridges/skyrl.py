@@ -7,9 +7,9 @@ for the opening by ``init``; so the seed stands in the row, and rollouts of a ro
 from collections.abc import Mapping
 from typing import Any
 
+from dialgym.bridges.rows import begin, chat_of, rows_of
 from dialgym.optional import require
-from dialgym.registry import Environment, entry_of
-from dialgym.views.chat import Chat
+from dialgym.registry import Environment
 
 EXTRA, PURPOSE = "skyrl", "an environment of SkyRL-Gym"
 NAME = "dialgym"
@@ -36,12 +36,9 @@ def rows(id_or_task: Environment, count: int, seed: int = 0, **settings: Any) ->
         count: rows.
 
     Returns:
-        For each ``prompt``, ``env_class``, and what `make` reads.
+        Those of `dialgym.bridges.rows.rows_of`, with the ``env_class`` that `register` gives.
     """
-    chat, env_id = Chat(id_or_task, **settings), entry_of(id_or_task).id
-    more = {"env_class": NAME, "env_id": env_id, "settings": settings}
-    seeds = range(seed, seed + count)
-    return [{"prompt": chat.reset(number), "seed": number, **more} for number in seeds]
+    return [{**row, "env_class": NAME} for row in rows_of(id_or_task, count, seed, **settings)]
 
 
 def make(env_config: Any = None, extras: Mapping[str, Any] | None = None) -> Any:
@@ -73,19 +70,13 @@ class Turns:
     """
 
     def __init__(self, row: Mapping[str, Any]) -> None:
-        if "env_id" not in row:
-            raise ValueError(
-                f"row of {NAME}: expected an 'env_id' among its columns; got {sorted(row)}. "
-                "`dialgym.bridges.skyrl.rows` makes such rows."
-            )
-        self.chat = Chat(row["env_id"], **(row.get("settings") or {}))
-        self._begin = row.get("seed"), row.get("options")
+        self._row, self.chat = row, chat_of(row)
         self._success, self._earned = False, 0.0
 
     def init(self, prompt: Any) -> tuple[list[dict], dict[str, Any]]:
         """The messages before the first turn; those of the prompt are the same and not read."""
         self._success, self._earned = False, 0.0
-        return [dict(message) for message in self.chat.reset(*self._begin)], {}
+        return [dict(message) for message in begin(self.chat, self._row)], {}
 
     def step(self, action: str) -> dict[str, Any]:
         """Say a text. After the end there are no observations, as nobody answers them; closing

@@ -9,14 +9,15 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from typing import Any
 
-from dialgym.bridges.seeded_prompts import check_same, seed_of, seeded_rows
-from dialgym.bridges.token_chats import Rows, TokenChats
+from dialgym.bridges.rows import check_same, rows_of, seed_of, with_seed
+from dialgym.bridges.token_chats import TokenChat
 from dialgym.optional import require
 from dialgym.registry import Environment
-from dialgym.views.chat import Chat
+from dialgym.views.chat_batch import ChatBatch
 
 EXTRA, PURPOSE = "trl", "training by TRL"
 MAKER = "dialgym.bridges.trl.prompts"
+Rows = Sequence[Sequence[Any]]
 Generate = Callable[[Any, Rows, int], tuple[Rows, Rows]]
 """Turns after prefixes, of at most so many ids, by a trainer's model; their log-probabilities."""
 
@@ -29,13 +30,13 @@ def prompts(id_or_task: Environment, count: int, seed: int = 0, **settings: Any)
         count: rows.
 
     Returns:
-        Columns ``prompt``, the messages before the first turn, ``seed`` and ``env_id``.
+        Columns of `dialgym.bridges.rows.rows_of`; ``prompt`` has the seed in its first message.
 
     Raises:
         ImportError: datasets is missing, which TRL brings.
         ValueError: there is no such id or setting.
     """
-    rows = seeded_rows(id_or_task, count, seed, **settings)
+    rows = [with_seed(row) for row in rows_of(id_or_task, count, seed, **settings)]
     return require("datasets", EXTRA, PURPOSE).Dataset.from_list(rows)
 
 
@@ -63,37 +64,48 @@ def rollout_func(
     Returns:
         A function that gives a row a prompt: ``prompt_ids``; ``completion_ids``, to the model's
         last; ``logprobs``, 0.0 where others speak; ``env_mask``, 1 where the model does. Reward
-        functions get `TokenChats.outcomes` besides. It raises a ValueError for a prompt that is not
+        functions get `TokenChat.outcome` besides. It raises a ValueError for a prompt that is not
         one of `prompts` with these settings.
 
     Raises:
         ValueError: there is no such id or setting.
     """
-    Chat(id_or_task, **settings).close()
+    ChatBatch(id_or_task, 1, **settings).close()
 
     def rollout(prompts: list[Any], trainer: Any) -> dict[str, list[Any]]:
         bounds = trainer.args.max_completion_length, max_new_tokens
-        seeds = [seed_of(prompt, MAKER) for prompt in prompts]
-        chats = TokenChats(id_or_task, seeds, trainer.processing_class, *bounds, **settings)
-        for prompt, opening in zip(prompts, chats.openings):
+        if bounds == (None, None):
+            raise ValueError(
+                "rollout_func: expected a bound on the ids of a turn, max_new_tokens, or of a "
+                "completion, the trainer's max_completion_length; both are None."
+            )
+        batch = ChatBatch(id_or_task, len(prompts), **settings)
+        openings = batch.reset([seed_of(prompt, MAKER) for prompt in prompts])
+        for prompt, opening in zip(prompts, openings):
             check_same(prompt, opening, MAKER)
-        while room := chats.room():
-            prefixes = [chats.tokens[row].ids for row in room]
-            turns = (generate or sampled)(trainer, prefixes, max(room.values()))
-            chats.say([*room], *turns)
-        return _columns(chats)
+        tokenizer, template = trainer.processing_class, trainer.chat_template_kwargs
+        chats = [TokenChat(tokenizer, opening, *bounds, **template) for opening in openings]
+        while rooms := {row: chat.room for row, chat in enumerate(chats) if chat.room}:
+            prefixes = [chats[row].tokens.ids for row in rooms]
+            turns = (generate or sampled)(trainer, prefixes, max(rooms.values()))
+            said = zip(rooms, *turns, strict=True)
+            texts = {row: chats[row].say(ids, logprobs) for row, ids, logprobs in said}
+            for row, reply in batch.step(texts).items():
+                chats[row].hear(reply)
+        columns = [_columns(chat) for chat in chats]
+        return {name: [each[name] for each in columns] for name in columns[0]}
 
     return rollout
 
 
-def _columns(chats: TokenChats) -> dict[str, list[Any]]:
-    done = chats.completions()
+def _columns(chat: TokenChat) -> dict[str, Any]:
+    done = chat.completion
     return {
-        "prompt_ids": [tokens.ids[: tokens.prompt_length] for tokens in chats.tokens],
-        "completion_ids": [completion.ids for completion in done],
-        "logprobs": [completion.logprobs for completion in done],
-        "env_mask": [[int(own) for own in completion.is_learner] for completion in done],
-        **chats.outcomes(),
+        "prompt_ids": chat.tokens.ids[: chat.tokens.prompt_length],
+        "completion_ids": done.ids,
+        "logprobs": done.logprobs,
+        "env_mask": [int(own) for own in done.is_learner],
+        **chat.outcome(),
     }
 
 

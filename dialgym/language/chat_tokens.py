@@ -11,6 +11,7 @@ called with a text and ``add_special_tokens=False`` for its ``["input_ids"]``.
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from dialgym.language.messages import ASSISTANT, SYSTEM, USER, Message
@@ -101,6 +102,11 @@ class ChatTokens:
         """
         self._require(False)
         self._follow(self._form.after(messages, False))
+
+    @property
+    def ends(self) -> list[int]:
+        """Ids of which one ends a turn of the learner: the template's, and the tokenizer's."""
+        return self._form.ends
 
     @property
     def completion(self) -> "Completion":
@@ -199,6 +205,13 @@ class TemplateForm:
     def is_special(self, token: int) -> bool:
         """True for a token that ends or begins a turn, and is no text."""
         return token in self._special_ids
+
+    @cached_property
+    def ends(self) -> list[int]:
+        """Ids of special tokens that end a turn: what the template has after it, the tokenizer's."""
+        after = [token for token in self.after((), False)[:1] if self.is_special(token)]
+        own = getattr(self.tokenizer, "eos_token_id", None)
+        return [*dict.fromkeys([*after, *([] if own is None else [own])])]
 
     def prompt(self, messages: Sequence[Message]) -> list[int]:
         """Ids of the beginning, up to where the learner's text begins."""

@@ -33,5 +33,6 @@ DOORS = {
     "openenv": Door("tests.doors.openenv_player:play", needs="openenv", lacks=("said",)),
     "skyrl": Door("tests.doors.skyrl_player:play", needs="skyrl_gym", lacks=("said",)),
     "verifiers": Door("tests.doors.verifiers_player:play", needs="verifiers"),
-    "trl": Door("tests.doors.trl_player:play", needs="transformers", lacks=("closing",)),
+    "trl": Door("tests.doors.trl_player:play", needs="transformers"),
+    "tinker": Door("tests.doors.tinker_player:play", needs="tinker_cookbook"),
 }
