@@ -14,8 +14,11 @@ HERE = Path(__file__).resolve().parents[1]
 """The folder in which both packages lie."""
 
 
-def require(module: str, extra: str, purpose: str) -> ModuleType:
+def require(module: str, extra: str | None, purpose: str) -> ModuleType:
     """The module `module`, which `pip install "dialgym[extra]"` installs.
+
+    Args:
+        extra: None for a package that is in no extra, as it does not install everywhere.
 
     Raises:
         ImportError: it is not installed; the message says what needs it and how to get it.
@@ -23,9 +26,10 @@ def require(module: str, extra: str, purpose: str) -> ModuleType:
     try:
         return import_module(module)
     except ImportError as error:
+        way = f'with: pip install "dialgym[{extra}]"' if extra else "as its documentation says."
         raise ImportError(
             f"{purpose} needs {module.partition('.')[0]}, which could not be imported ({error}). "
-            f'Install it with: pip install "dialgym[{extra}]"'
+            f"Install it {way}"
         ) from error
 
 

@@ -1,5 +1,6 @@
 """Sentences of briefs: what a party is told in words before it plays."""
 
+import re
 from collections.abc import Sequence
 from inspect import getdoc
 from typing import Any
@@ -8,13 +9,20 @@ from dialgym.language import Utterance
 
 NAMED = 60
 """Most things that a brief names one by one."""
+SAY = "say(text)"
+"""The verb of a party that does more than one thing."""
+_VERB = re.compile(r"([a-z]\w*)\(([a-z]\w*)\)")
 
 
 def instructions_of(task: Any, party: str) -> str:
-    """Rules for `party`, or what the task's class says of itself, and its conditions."""
+    """Rules for `party`, and its conditions."""
+    return "\n\n".join(filter(None, (rules_of(task, party), " ".join(task.conditions(party)))))
+
+
+def rules_of(task: Any, party: str) -> str:
+    """Rules for `party` in a sentence or two, or what the task's class says of itself."""
     about = " ".join((getdoc(type(task)) or task.name).partition("\n\n")[0].split())
-    how = task.how_to_play.get(party) or f"You are the {party}. {about}"
-    return "\n\n".join(filter(None, (how, " ".join(task.conditions(party)))))
+    return task.how_to_play.get(party) or f"You are the {party}. {about}"
 
 
 def usual_conditions(task: Any, party: str) -> Sequence[str]:
@@ -33,6 +41,22 @@ def length_sentence(task: Any, party: str) -> Sequence[str]:
     """Sentence on the characters of an utterance of `party`, where there is a limit."""
     longest = task.facts.longest.get(party)
     return [] if longest is None else [f"What you say has at most {longest} characters a turn."]
+
+
+def verb_of(task: Any, party: str) -> tuple[str, str]:
+    """Verb of `party`, and the name of what it is done with; ``say`` and ``text`` by default.
+
+    Raises:
+        ValueError: the task names it in another form.
+    """
+    written = task.verbs.get(party, SAY)
+    found = _VERB.fullmatch(written)
+    if found is None:
+        raise ValueError(
+            f"verbs of {task.name}: expected for the {party} a verb and its argument, such as "
+            f"'guess(word)'; got {written!r}."
+        )
+    return found[1], found[2]
 
 
 def listed(names: Sequence[str], last: str = "and", most: int = NAMED) -> str:

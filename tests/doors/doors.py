@@ -34,5 +34,8 @@ DOORS = {
     "skyrl": Door("tests.doors.skyrl_player:play", needs="skyrl_gym", lacks=("said",)),
     "verifiers": Door("tests.doors.verifiers_player:play", needs="verifiers"),
     "trl": Door("tests.doors.trl_player:play", needs="transformers"),
+    "trl tools": Door("tests.doors.trl_tools_player:play", lacks=("said",)),
+    "verl": Door("tests.doors.verl_player:play", needs="transformers"),
+    "nemo-gym": Door("tests.doors.nemo_gym_player:play", lacks=("said",)),
     "tinker": Door("tests.doors.tinker_player:play", needs="tinker_cookbook"),
 }

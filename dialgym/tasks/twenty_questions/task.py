@@ -98,7 +98,7 @@ class TwentyQuestions(Task):
         "user": "You think of something that the other one is to find out. Answer yes, no, or "
         "I can't tell.",
     }
-    verb = "ask"
+    verbs = {"system": "ask(question)", "user": "answer(text)"}  # noqa: RUF012
     options = ("item",)
     tokenizer = "word"
     speakers = {  # noqa: RUF012

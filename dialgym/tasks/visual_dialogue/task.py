@@ -98,7 +98,7 @@ class VisualDialogue(Task):
         "what colour is the ball",
         "user": "Answer questions about the picture that you alone are told about.",
     }
-    verb = "ask"
+    verbs = {"system": "ask(question)", "user": "answer(text)"}  # noqa: RUF012
     options = ("image",)
     speakers = {  # noqa: RUF012
         ANSWERER: {"answerer": f"{POLICIES}:SceneAnswerer"},

@@ -74,7 +74,7 @@ class Wordle(Task):
         "guesses, the better.",
         "user": "Choose the secret word, in private; the rules then answer guesses in your name.",
     }
-    verb = "guess"
+    verbs = {"system": "guess(word)", "user": "choose(word)"}  # noqa: RUF012
     options = ("word",)
     speakers = {  # noqa: RUF012
         USER: {"host": f"{POLICIES}:Host"},
