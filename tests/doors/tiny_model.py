@@ -39,7 +39,7 @@ def tokenizer_of(env_id):
     return made
 
 
-def model_of(tokenizer, width=64, layers=2):
+def model_of(tokenizer, width=64, layers=2, positions=1024):
     """A GPT-2 with random weights."""
     torch.manual_seed(0)
     none = {"resid_pdrop": 0, "embd_pdrop": 0, "attn_pdrop": 0, "bos_token_id": None}
@@ -47,7 +47,7 @@ def model_of(tokenizer, width=64, layers=2):
     return GPT2LMHeadModel(
         GPT2Config(
             vocab_size=len(tokenizer),
-            n_positions=1024,
+            n_positions=positions,
             n_embd=width,
             n_layer=layers,
             n_head=4,

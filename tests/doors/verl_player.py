@@ -26,18 +26,20 @@ class Scripted:
         return TokenOutput(token_ids=ids, log_probs=chances, extra_fields=steps)
 
 
-def loop_of(server, response_length=LENGTH, prompt_length=LENGTH, **settings):
+def loop_of(
+    server, response_length=LENGTH, prompt_length=LENGTH, tokenizer=TOKENIZER, data=(), **settings
+):
     """An agent loop, made with the arguments that verl's worker gives."""
     lengths = SimpleNamespace(response_length=response_length, prompt_length=prompt_length)
     config = SimpleNamespace(actor_rollout_ref=SimpleNamespace(rollout=lengths))
     return verl.DialogueLoop(
         trainer_config=SimpleNamespace(config=config),
         server_manager=server,
-        tokenizer=TOKENIZER,
+        tokenizer=tokenizer,
         processor=None,
         hf_model_type=None,
         dataset_cls=None,
-        data_config=SimpleNamespace(config={}),
+        data_config=SimpleNamespace(config=dict(data)),
         tools=None,
         **settings,
     )

@@ -1,0 +1,107 @@
+"""verl's door against the library where it is installed, and else against its stand-in."""
+
+import asyncio
+
+import pytest
+
+pytest.importorskip("transformers", reason="needs the extra `agents`")
+
+from dialgym.bridges import verl  # noqa: E402
+from tests.doors.token_record import END, TOKENIZER, sampled  # noqa: E402
+from tests.doors.verl_player import Scripted, rollout  # noqa: E402
+from tests.support.chat_templates import tokenizer_with  # noqa: E402
+
+ID, WORDS = "Wordle-20-v0", ("quiet", "crisp", "level", "habit", "usage", "power")
+
+
+def row_of(seed=1, **settings):
+    return verl.rows(ID, 1, seed=seed, **settings)[0]
+
+
+def test_members_of_a_group_start_alike_and_rows_do_not():
+    first, second = verl.rows(ID, 2)
+    outputs = [rollout(row, Scripted(sampled(WORDS))) for row in (first, first, second)]
+    told = [(each.response_ids, each.extra_fields["turn_scores"]) for each in outputs]
+    assert told[0] == told[1] != told[2]
+
+
+def test_a_session_is_asked_for_what_follows_all_that_was_said():
+    server = Scripted(sampled(WORDS))
+    output = rollout(row_of(), server, max_new_tokens=40)
+    requests, prefixes, sampling = zip(*server.asked)
+    assert len({*requests}) == 1  # of one session, so that its cache is found again
+    assert all(given == {"temperature": 1.0, "max_tokens": 40} for given in sampling)
+    whole = output.prompt_ids + output.response_ids
+    assert all(whole[: len(prefix)] == prefix for prefix in prefixes)
+    assert prefixes[0] == output.prompt_ids
+
+
+def test_a_response_that_may_be_no_longer_ends_there_truncated():
+    output = rollout(row_of(), Scripted(sampled(WORDS)), response_length=30)
+    assert len(output.response_ids) <= 30
+    assert output.extra_fields["reward_extra_info"]["truncated"] == 1.0
+    assert output.reward_score == sum(output.extra_fields["turn_scores"])
+
+
+def test_a_prompt_that_verl_would_cut_is_refused():
+    with pytest.raises(ValueError, match=r"prompt_length=9.*data.max_prompt_length"):
+        rollout(row_of(), Scripted(sampled(WORDS)), prompt_length=9)
+    with pytest.raises(ValueError, match="'env_id' among its columns"):
+        rollout({"seed": 1}, Scripted(sampled(WORDS)))
+
+
+def test_log_probabilities_are_told_where_the_server_tells_them():
+    assert rollout(row_of(), Scripted(sampled(WORDS), logprobs=False)).response_logprobs is None
+
+
+def test_steps_of_the_weights_are_those_of_the_first_and_of_the_last_turn():
+    server = Scripted(sampled(WORDS))
+    fields = rollout(row_of(), server).extra_fields
+    steps = fields["min_global_steps"], fields["max_global_steps"]
+    assert steps == (1, len(server.asked))
+    assert len(server.asked) > 1
+
+
+def test_arguments_of_the_chat_template_reach_it():
+    tokenizer = tokenizer_with("chatml")
+    tokenizer.chat_template = "{{ note }}" + tokenizer.chat_template
+    data = {"apply_chat_template_kwargs": {"note": "Noted."}}
+    output = rollout(row_of(), Scripted(sampled(WORDS)), tokenizer=tokenizer, data=data)
+    assert tokenizer.decode(output.prompt_ids).startswith("Noted.<|im_start|>system")
+
+
+def test_rows_survive_parquet(tmp_path):
+    datasets = pytest.importorskip("datasets", reason="needs the extra `data`")
+    rows = verl.rows(ID, 2) + verl.rows(ID, 1, turns=3)
+    datasets.Dataset.from_list(rows).to_parquet(tmp_path / "rows.parquet")
+    read = datasets.Dataset.from_parquet(str(tmp_path / "rows.parquet"), cache_dir=str(tmp_path))
+    outputs = [rollout(row, Scripted(sampled(["wrong"] * 6))) for row in read]
+    assert [len(each.extra_fields["turn_scores"]) for each in outputs] == [6, 6, 3]
+
+
+def test_verl_makes_the_loop_and_takes_its_output():
+    """By its own configuration, and as the tensors of its trainer."""
+    pytest.importorskip("verl", reason="verl is not installed")
+    import hydra
+    from omegaconf import OmegaConf
+    from verl.experimental.agent_loop.agent_loop import DictConfigWrap, ToolListWrap
+
+    lengths = {"response_length": 500, "prompt_length": 5000}
+    config = OmegaConf.create({"actor_rollout_ref": {"rollout": lengths}, "data": {}})
+    loop = hydra.utils.instantiate(
+        config=OmegaConf.create({"_target_": "dialgym.bridges.verl.DialogueLoop"}),
+        trainer_config=DictConfigWrap(config=config),
+        server_manager=Scripted(sampled(WORDS)),
+        tokenizer=TOKENIZER,
+        processor=None,
+        hf_model_type=None,
+        dataset_cls=None,
+        data_config=DictConfigWrap(config.data),
+        tools=ToolListWrap([]),
+    )
+    output = asyncio.run(loop.run({}, **row_of()))
+    tensors = output.as_dict()
+    assert tensors["rm_scores"].sum().item() == output.reward_score
+    assert tensors["response_mask"].sum().item() == sum(output.response_mask)
+    assert tensors["rollout_log_probs"].shape == tensors["responses"].shape
+    assert output.response_ids.count(END) >= 1
