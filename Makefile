@@ -14,6 +14,7 @@ TORCH ?= $(shell grep '^torch==' constraints.txt)
 EXTRAS := agents,rewards,data,distributed,lm,ui,web,zoo,docs,dev
 FREE := none
 DOORS := agents,data,lm,rewards,web,dev
+TINKER_FREE := transformers|tokenizers|huggingface_hub
 
 PYTHON_CHECK := 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))'
 BIN := $(VENV)/bin
@@ -73,12 +74,13 @@ soak: $(INSTALLED)  ## attack what may not break: bad inputs, kills, damaged fil
 dist: $(INSTALLED)  ## build wheel and sdist, and try both in clean environments of each Python
 	$(BIN)/python scripts/check_dist.py $(ARGS)
 
-# OpenEnv and verifiers do not install together, so there are two environments of doors. Gradio, which
-# OpenEnv needs, wants an older tomlkit.
+# OpenEnv and verifiers do not install together, and the Tinker cookbook wants an older transformers,
+# so there are three environments of doors. Gradio, which OpenEnv needs, wants an older tomlkit.
 doors:  ## build environments with the libraries of the doors, and run tests/doors in each
 	$(MAKE) VENV=.doors-venv EXTRAS=$(DOORS),openenv,skyrl,trl,textarena FREE=tomlkit setup
 	$(MAKE) VENV=.verifiers-venv EXTRAS=$(DOORS),verifiers FREE=pillow setup
-	for venv in .doors-venv .verifiers-venv; do OMP_NUM_THREADS=1 $$venv/bin/pytest tests/doors \
+	$(MAKE) VENV=.tinker-venv EXTRAS=$(DOORS),tinker FREE='$(TINKER_FREE)' setup
+	for venv in .doors-venv .verifiers-venv .tinker-venv; do OMP_NUM_THREADS=1 $$venv/bin/pytest tests/doors \
 	  $(ARGS) || exit 1; done
 
 docs: $(INSTALLED)  ## build the documentation into site/
@@ -122,7 +124,7 @@ clean:  ## remove what builds, tests and checks leave behind
 	find dialgym agents benchmarks tests examples scripts docs -name __pycache__ -type d -prune -exec rm -rf {} +
 
 distclean: clean  ## clean, and remove the virtual environments and the runs
-	rm -rf $(VENV) .ci-venv .freeze-venv .audit-venv .doors-venv .verifiers-venv runs logs
+	rm -rf $(VENV) .ci-venv .freeze-venv .audit-venv .doors-venv .verifiers-venv .tinker-venv runs logs
 
 # The environment is due when the pins say something else than what was installed; which of the files
 # is newer says nothing, as a clone or a checkout touches them all. An environment that another

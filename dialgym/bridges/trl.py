@@ -88,8 +88,7 @@ def rollout_func(
         while rooms := {row: chat.room for row, chat in enumerate(chats) if chat.room}:
             prefixes = [chats[row].tokens.ids for row in rooms]
             turns = (generate or sampled)(trainer, prefixes, max(rooms.values()))
-            said = zip(rooms, *turns, strict=True)
-            texts = {row: chats[row].say(ids, logprobs) for row, ids, logprobs in said}
+            texts = {row: chats[row].say(*turn) for row, *turn in zip(rooms, *turns, strict=True)}
             for row, reply in batch.step(texts).items():
                 chats[row].hear(reply)
         columns = [_columns(chat) for chat in chats]

@@ -192,8 +192,7 @@ class Task(ABC):
     how_to_play: ClassVar[Mapping[str, str]] = {}
     """Rules for who plays, by party, in a sentence or two; the beginning of its `brief`."""
     verbs: ClassVar[Mapping[str, str]] = {}
-    """By party that does one thing, the verb and what it is done with: ``guess(word)``. Libraries
-    make tools of them; see `dialgym.tasks.briefs.verb_of`."""
+    """By party that does one thing, the verb and what it is done with: ``guess(word)``."""
     splits: Mapping[str, Sequence[Mapping[str, Any]]] = {}
     """Fixed lists of dialogues by name, such as ``test``: the options of `reset` of each."""
     for_people: ClassVar[Mapping[str, Any]] = {}

@@ -10,7 +10,7 @@ import pytest
 from tests.support.waiting import HANG_GUARD
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples" / "bridges").glob("*.py"))
-PACKAGES = {"skyrl": "skyrl_gym"}
+PACKAGES = {"skyrl": "skyrl_gym", "tinker": "tinker_cookbook"}
 """Packages of extras that have another name."""
 
 
