@@ -50,7 +50,9 @@ def chat_of(row: Mapping[str, Any]) -> Chat:
             "The function of the door that makes its training data makes such rows."
         )
     settings = row.get("settings") or {}
-    return _kept(row["env_id"], settings if isinstance(settings, str) else _as_json(settings)).clone()
+    return _kept(
+        row["env_id"], settings if isinstance(settings, str) else _as_json(settings)
+    ).clone()
 
 
 def begin(chat: Chat, row: Mapping[str, Any]) -> list[Message]:

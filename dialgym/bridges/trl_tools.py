@@ -98,7 +98,7 @@ class ToolDialogue:
     def get_reward(self) -> float:
         """The return of a dialogue that is over; of another that of an unfinished one."""
         over = bool(self.replies) and self.replies[-1].over
-        return sum([reply.reward for reply in self.replies]) if over else self._unfinished
+        return sum(reply.reward for reply in self.replies) if over else self._unfinished
 
     def _say(self, text: str) -> str:
         if self.replies and self.replies[-1].over:

@@ -1,6 +1,6 @@
 """verl's door: an agent loop that plays the dialogue of a row.
 
-A configuration of agent loops names it, by ``actor_rollout_ref.rollout.agent.agent_loop_config_path``::
+A configuration of agent loops (``rollout.agent.agent_loop_config_path``) names it::
 
     - name: dialgym
       _target_: dialgym.bridges.verl.DialogueLoop
@@ -17,7 +17,6 @@ from uuid import uuid4
 
 from dialgym.bridges.rows import begin, chat_of, rows_of
 from dialgym.bridges.token_chats import TokenChat
-from dialgym.language.messages import Message
 from dialgym.optional import require
 from dialgym.registry import Environment
 
@@ -25,7 +24,7 @@ PURPOSE = "training by verl"
 NAME = "dialgym"
 """Name of the agent loop in its configuration, for all tasks."""
 MEASURED = ("success", "terminated", "truncated", "turns")
-"""What verl's metrics of a validation are told beside the return."""
+"""Measures that verl's validation is told beside the return."""
 
 
 def rows(id_or_task: Environment, count: int, seed: int = 0, **settings: Any) -> list[dict]:
@@ -102,8 +101,8 @@ class DialogueLoop:
         most = self._rollout.prompt_length
         if length > most:
             raise ValueError(
-                f"prompt of {length} ids: expected at most rollout.prompt_length={most}. verl would "
-                "cut its beginning, which tells the rules. Raise data.max_prompt_length."
+                f"prompt of {length} ids: expected at most rollout.prompt_length={most}. verl "
+                "would cut its beginning, which tells the rules. Raise data.max_prompt_length."
             )
 
 

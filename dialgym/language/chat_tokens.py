@@ -208,7 +208,7 @@ class TemplateForm:
 
     @cached_property
     def ends(self) -> list[int]:
-        """Ids of special tokens that end a turn: what the template has after it, the tokenizer's."""
+        """Special tokens that end a turn: the template's, and the tokenizer's."""
         after = [token for token in self.after((), False)[:1] if self.is_special(token)]
         own = getattr(self.tokenizer, "eos_token_id", None)
         return [*dict.fromkeys([*after, *([] if own is None else [own])])]

@@ -9,6 +9,7 @@ import numpy as np
 
 from dialgym.language.text import CHARSET
 from dialgym.tasks import NamesTruth, Task
+from dialgym.tasks.briefs import verb_of
 from dialgym.testing.scripts import require
 
 SHORTEST = 4
@@ -42,6 +43,21 @@ def check_brief(task: Task, state: Any, party: str, first: str, seed: int) -> No
     seen = task.brief(task.observed(state, party), party)  # hidden parts refuse to be read
     require(seen == brief, task, f"{where}: of observed() it is {seen!r}; expected {brief!r}")
     require(pickle.dumps(state) == before, task, f"{where}: making it changed the state")
+
+
+def check_verbs(task: Task) -> None:
+    """Hold the verbs of a task to their form, of which tools are made.
+
+    Raises:
+        AssertionError: one is of another form, or of a party that there is none of.
+    """
+    unknown = [*task.verbs.keys() - {*task.parties}]
+    require(not unknown, task, f"verbs are of {unknown}; the parties are {task.parties}")
+    for party in task.parties:
+        try:
+            verb_of(task, party)
+        except ValueError as error:
+            raise AssertionError(str(error)) from error
 
 
 def check_leaks(task: Task, seed: int) -> None:

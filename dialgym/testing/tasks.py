@@ -17,7 +17,7 @@ from dialgym.language import Utterance
 from dialgym.language.text import UNKNOWN
 from dialgym.tasks import Hidden, Outcome, Task
 from dialgym.testing.act_checks import check_acts
-from dialgym.testing.brief_checks import check_brief, check_leaks
+from dialgym.testing.brief_checks import check_brief, check_leaks, check_verbs
 from dialgym.testing.scripts import random_utterance, require
 from dialgym.views.saved import state_type
 
@@ -46,6 +46,7 @@ def check_task(task: Task, episodes: int = 50, seed: int = 0) -> None:
         for episode in range(episodes):
             _Episode(task, seed + episode).play()
             check_leaks(task, seed + episode)
+    check_verbs(task)
     _check_options(task)
     _check_secrets(task)
 

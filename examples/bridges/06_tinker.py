@@ -15,7 +15,7 @@ WORDS = ("quiet", "crisp", "level", "habit", "usage", "power")
 
 
 class Characters:
-    """A tokenizer of characters, in the form of Hugging Face's; of a model: `get_tokenizer(name)`."""
+    """A tokenizer of characters, in the form of Hugging Face's."""
 
     all_special_tokens, all_special_ids = ["\0"], [0]
 

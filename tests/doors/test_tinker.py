@@ -9,16 +9,16 @@ from dialgym.bridges import tinker
 
 pytest.importorskip("tinker_cookbook", reason="needs the extra `tinker`")
 
-from tinker_cookbook.rl.data_processing import (  # noqa: E402
+from tinker_cookbook.rl.data_processing import (
     assemble_training_data,
     compute_advantages,
 )
-from tinker_cookbook.rl.metric_util import compute_trajectory_metrics  # noqa: E402
-from tinker_cookbook.rl.rollouts import do_group_rollout  # noqa: E402
-from tinker_cookbook.rl.types import Env, EnvGroupBuilder, RLDataset  # noqa: E402
+from tinker_cookbook.rl.metric_util import compute_trajectory_metrics
+from tinker_cookbook.rl.rollouts import do_group_rollout
+from tinker_cookbook.rl.types import Env, EnvGroupBuilder, RLDataset
 
-from tests.doors.tinker_player import Scripted  # noqa: E402
-from tests.doors.token_record import TOKENIZER  # noqa: E402
+from tests.doors.tinker_player import Scripted
+from tests.doors.token_record import TOKENIZER
 
 ID, WORDS = "Wordle-20-v0", ("quiet", "crisp", "level", "habit", "usage", "power")
 
@@ -95,7 +95,9 @@ def test_a_dialogue_that_a_limit_cuts_has_its_turns_at_most():
 def test_groups_come_in_batches():
     dataset = tinker.GroupDataset(tinker.groups(ID, TOKENIZER, 5, 2), 2)
     assert len(dataset) == 2
-    assert [group.row["seed"] for index in (0, 1) for group in dataset.get_batch(index)] == [*range(4)]
+    assert [group.row["seed"] for index in (0, 1) for group in dataset.get_batch(index)] == [
+        *range(4)
+    ]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""TRL's door for tools against the real trainer: its tool loop, its masks, and rewards of groups."""
+"""TRL's door for tools against its trainer: the tool loop, masks, and rewards of groups."""
 
 import json
 from pathlib import Path

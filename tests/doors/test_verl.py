@@ -6,10 +6,10 @@ import pytest
 
 pytest.importorskip("transformers", reason="needs the extra `agents`")
 
-from dialgym.bridges import verl  # noqa: E402
-from tests.doors.token_record import END, TOKENIZER, sampled  # noqa: E402
-from tests.doors.verl_player import Scripted, rollout  # noqa: E402
-from tests.support.chat_templates import tokenizer_with  # noqa: E402
+from dialgym.bridges import verl
+from tests.doors.token_record import END, TOKENIZER, sampled
+from tests.doors.verl_player import Scripted, rollout
+from tests.support.chat_templates import tokenizer_with
 
 ID, WORDS = "Wordle-20-v0", ("quiet", "crisp", "level", "habit", "usage", "power")
 

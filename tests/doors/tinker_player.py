@@ -27,7 +27,9 @@ def play(env_id, settings, seed, texts):
     (group,) = tinker.groups(env_id, TOKENIZER, 1, 1, seed=seed, **settings)
     rollout = asyncio.run(do_group_rollout(group, Scripted(texts)))
     (trajectory,) = rollout.trajectories_G
-    (datum,) = trajectory_to_data(trajectory, 1.0)  # one sequence: observations are only appended to
+    (datum,) = trajectory_to_data(
+        trajectory, 1.0
+    )  # one sequence: observations are only appended to
     ids, masks = sequence_of(datum)
     steps, last = trajectory.transitions, trajectory.transitions[-1].metrics
     parts = [part(step.metrics) for step in steps]

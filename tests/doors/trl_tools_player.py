@@ -21,7 +21,7 @@ def play(env_id, settings, seed, texts):
     assert over == ""
     if closing:
         messages.append({"role": "user", "content": closing.removesuffix("\n")})
-    assert dialogue.get_reward() == sum([reply.reward for reply in dialogue.replies])
+    assert dialogue.get_reward() == sum(reply.reward for reply in dialogue.replies)
     last = dialogue.replies[-1]
     return played(
         lines_of(row["prompt"]),

@@ -73,6 +73,15 @@ def test_an_end_that_was_sampled_is_not_repeated_and_one_that_was_cut_is_added(n
     assert tracks[0] == tracks[1]
 
 
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_a_turn_ends_by_the_token_that_the_template_puts_after_it(name):
+    tokenizer = tokenizer_with(name)
+    (end,) = {tokenizer.convert_tokens_to_ids(ENDS.get(name, "<|im_end|>"))}
+    assert ChatTokens(tokenizer, CHAT[:2]).ends == [end]
+    tokenizer.eos_token = "<eos>"
+    assert ChatTokens(tokenizer, CHAT[:2]).ends[0] == end
+
+
 def test_log_probabilities_and_turns_belong_to_the_learners_tokens():
     tokens = ChatTokens(tokenizer_with("chatml"), CHAT[:2])
     first = tokens.text_ids("crane")

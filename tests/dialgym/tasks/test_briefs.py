@@ -7,7 +7,7 @@ import pytest
 
 from dialgym.language import Utterance
 from dialgym.registry import entries, make_task
-from dialgym.tasks.briefs import choice_sentence, listed
+from dialgym.tasks.briefs import choice_sentence, listed, verb_of
 from dialgym.tasks.multiwoz import MultiWOZ
 from dialgym.tasks.multiwoz.goal_words import goal_words
 from dialgym.tasks.multiwoz.types import DomainGoal, MultiWOZGoal
@@ -29,6 +29,21 @@ def test_each_family_tells_both_parties_rules_and_turns(path):
     said = task.brief(state, task.parties[0])
     limit = task.facts.turn_limit
     assert re.search("one turn" if limit == 1 else rf"\b{limit} (turns|questions|guesses)", said)
+
+
+def test_verbs_have_a_name_and_what_they_are_done_with():
+    assert verb_of(Wordle(), "system") == ("guess", "word")
+    assert verb_of(TwentyQuestions(), "user") == ("answer", "text")
+    assert verb_of(SlotFilling(), "system") == ("say", "text")
+
+
+@pytest.mark.parametrize(
+    "verbs", [{"system": "guess"}, {"system": "_guess(word)"}, {"host": "a(b)"}]
+)
+def test_verbs_of_another_form_or_party_are_found(verbs):
+    task = type("Odd", (Wordle,), {"verbs": verbs})()
+    with pytest.raises(AssertionError, match=r"verbs .*(such as 'guess|are of .'host)"):
+        check_task(task, episodes=1)
 
 
 SEEDS = range(3)
