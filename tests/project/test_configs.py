@@ -1,8 +1,9 @@
 """Comments of the files of hyperparameters: the seeds that their settings were chosen on.
 
-A line `# chosen on: ...` says so for the file, or for rows that it names. It is of one of the forms
-of `FORMS`; seeds of reported rows, 0 to 99, may stand in comments only where the file says that its
-settings are to be chosen again, and `docs/training.md` lists these files.
+A line `# chosen on: ...` says so for the file, or for rows that it names; panels with settings of
+their own have such a line, too. It is of one of the forms of `FORMS`; seeds of reported rows, 0 to
+99, may stand in comments only where the file says that its settings are to be chosen again, and
+`docs/training.md` lists these files.
 """
 
 import re
@@ -11,9 +12,11 @@ import pytest
 import yaml
 
 from agents.experiments.pydial_panel import tasks_of
+from dialgym.experiments.panel import panels
 from tests.support.sources import ROOT
 
 CONFIGS = sorted((ROOT / "agents" / "configs").glob("*.yml"))
+PANEL = re.compile(r"^  ([\w-]+):", re.MULTILINE)
 CHOSEN = re.compile(r"^\s*# chosen on: (.*)$", re.MULTILINE)
 MENTIONED = re.compile(r"\bseeds? (?:from )?(\d+)")
 REPORTED = range(100)
@@ -41,6 +44,26 @@ def problems(text):
     seeds = {int(seed) for comment in comments for seed in MENTIONED.findall(comment)}
     if seeds & {*REPORTED} and AGAIN not in text:
         yield f"seeds of reported rows: {sorted(seeds & {*REPORTED})}"
+
+
+def panels_with_settings():
+    """The text of each panel of the registry that has hyperparameters of its own, by name."""
+    text = (ROOT / "envs_registry.yaml").read_text("utf-8").partition("\npanels:\n")[2]
+    _, *parts = PANEL.split(text)
+    texts = dict(zip(parts[::2], parts[1::2], strict=True))
+    return {name: text for name, text in texts.items() if "hyperparameters:" in text}
+
+
+@pytest.mark.parametrize("name", panels_with_settings())
+def test_settings_of_panels_say_what_they_were_chosen_on(name):
+    assert [*problems(panels_with_settings()[name])] == []
+
+
+def test_no_panel_with_settings_is_passed_over():
+    found = {
+        p.name for p in panels().values() if any(a.hyperparameters for a in p.algorithms.values())
+    }
+    assert {*panels_with_settings()} == found
 
 
 @pytest.mark.parametrize("file", CONFIGS, ids=lambda file: file.stem)
