@@ -46,7 +46,9 @@ def show():
         return turns, [[-0.1] * len(turn) for turn in turns]
 
     trainer = SimpleNamespace(
-        args=SimpleNamespace(max_completion_length=52), processing_class=tokenizer
+        args=SimpleNamespace(max_completion_length=52),
+        processing_class=tokenizer,
+        chat_template_kwargs={},
     )
     group = [door.prompts(ID, 1, seed=3)[0]["prompt"]] * 2  # TRL repeats a prompt for its group
     rollout = door.rollout_func(ID, max_new_tokens=5, generate=generate)
