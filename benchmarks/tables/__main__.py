@@ -17,7 +17,7 @@ from types import MappingProxyType, ModuleType
 
 from benchmarks import doors, model_users
 from benchmarks.recipes.rows import recipe_table
-from benchmarks.tables import conformance, noise, pydial, questions, stitching, visual
+from benchmarks.tables import conformance, multiwoz, noise, pydial, questions, stitching, visual
 from benchmarks.tables.comments import comments_table
 from benchmarks.tables.lmrl import lmrl_table
 from benchmarks.tables.records import read_record
@@ -63,7 +63,17 @@ RECIPES: Mapping[str, str] = MappingProxyType(
 RECORDS: Mapping[str, ModuleType] = MappingProxyType(
     {
         m.NAME: m
-        for m in (conformance, doors, model_users, noise, pydial, questions, stitching, visual)
+        for m in (
+            conformance,
+            doors,
+            model_users,
+            multiwoz,
+            noise,
+            pydial,
+            questions,
+            stitching,
+            visual,
+        )
     }
 )
 """Modules that make the table of a record, by the name of the file."""
@@ -71,7 +81,6 @@ OTHERS: Mapping[str, str] = MappingProxyType(
     {
         "transfer_errors_slot_filling_words": f"{TRANSFER} errors",
         "transfer_users_slot_filling_words": f"{TRANSFER} users",
-        "multiwoz": "python -m benchmarks.tables.multiwoz FOLDER",
         "gp_steps": "python -m benchmarks.training.gp",
     }
 )

@@ -1,23 +1,32 @@
 """The rule system with agenda users in MultiWOZ's city, beside ConvLab-2's own figures for it.
 
-    python -m benchmarks.tables.multiwoz FOLDER [--write docs/results/multiwoz.md]
-                                                [--dialogues 20000]
+    python -m benchmarks.tables.multiwoz FOLDER [--dialogues 20000]
 
-FOLDER has ConvLab-2's database and goal model. Prints three tables, of drawn goals with seeds of
-their own: the scores with ``fidelity="convlab2"``, those of ConvLab-2 and whether our means are
-within its 95 % intervals, and the same with the faults mended; success with each fault alone and
-with all others; and the users. Exits with 1 where a mean over all dialogues is not within.
+FOLDER has ConvLab-2's database and goal model. Writes a record and prints its three tables, of
+drawn goals with seeds of their own: the scores with ``fidelity="convlab2"``, those of ConvLab-2 and
+whether our means are within its 95 % intervals, and the same with the faults mended; success with
+each fault alone and with all others; and the users. Exits with 1 where a mean over all dialogues is
+not within.
 """
 
 import argparse
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from benchmarks.tables.records import (
+    RECORDS,
+    Figures,
+    counted,
+    from_counts,
+    make_record,
+    mean_and_half,
+)
 from dialgym.experiments.statistics import Estimate
 from dialgym.experiments.tables import markdown_table
-from dialgym.io.files import write_text
 from dialgym.tasks.multiwoz.data import World, load_world
 from dialgym.tasks.multiwoz.dialogue import Rules, Settings
 from dialgym.tasks.multiwoz.fidelity import FAULTS
@@ -42,6 +51,9 @@ BY_DOMAINS = {
     3: Estimate(0.9246, 0.8894, 0.9492),
 }
 """Success by number of domains, of 710, 985 and 305 dialogues."""
+NAME, COMMAND = "multiwoz", "python -m benchmarks.tables.multiwoz FOLDER"
+BY_USER = ("success", "strict success", "inform F1", "turns", "return")
+"""Metrics of each user."""
 Scores = dict[str, list[float]]
 
 
@@ -78,63 +90,82 @@ def scores(world: World, settings: Settings, dialogues: int, user: str = "agenda
     return found
 
 
-def cell(values: list[float]) -> str:
-    """A mean, and half of its 95 % interval."""
-    half = 1.96 * float(np.std(values)) / len(values) ** 0.5
-    return f"{np.mean(values):.3f} ± {half:.3f}"
+def measure(world: World, dialogues: int) -> dict[str, Any]:
+    """Values of each metric, counted; those of single faults and of users of a tenth as many."""
+    few, original = dialogues // 10, Settings(fidelity="convlab2", reward="convlab2")
+    return {
+        "convlab2": _counted(scores(world, original, dialogues)),
+        "mended": _counted(scores(world, Settings(reward="convlab2"), dialogues)),
+        "faults": {name: [*_with_and_without(world, name, few)] for name in FAULTS},
+        "users": {
+            user: _counted(scores(world, Settings(), few, user), BY_USER) for user in BEHAVIOURS
+        },
+    }
 
 
-def beside(world: World, dialogues: int) -> tuple[list[list[str]], bool]:
+def _counted(found: Scores, names: Iterable[str] | None = None) -> dict[str, dict[str, int]]:
+    return {name: counted(np.array(found[name])) for name in names or found}
+
+
+def _with_and_without(world: World, fault: str, dialogues: int) -> Iterator[float]:
+    """Success with a fault alone, and with all but it."""
+    for kept in (fault, "+".join(other for other in FAULTS if other != fault)):
+        yield float(np.mean(scores(world, Settings(fidelity=kept), dialogues)["success"]))
+
+
+def beside(figures: Figures) -> tuple[list[list[str]], bool]:
     """The scores beside those of ConvLab-2, and True where all are as they should be."""
-    faulty = scores(world, Settings(fidelity="convlab2", reward="convlab2"), dialogues)
-    mended = scores(world, Settings(reward="convlab2"), dialogues)
     table, right = [["", "`convlab2`", "ConvLab-2", "its interval", "within", "mended"]], True
     rows = ORIGINAL | {f"success, {number}": row for number, row in BY_DOMAINS.items()}
     for name, (mean, low, high) in rows.items():
-        within = low <= float(np.mean(faulty[name])) <= high
+        faulty, mended = (from_counts(figures[kind][name]) for kind in ("convlab2", "mended"))
+        within = low <= float(np.mean(faulty)) <= high
         label = f"{name} domain{'s' * (name[-1] != '1')}" if "," in name else name
         theirs = [str(mean), f"{low:g} to {high:g}", "yes" if within else "no"]
-        table.append([label, cell(faulty[name]), *theirs, cell(mended[name])])
+        table.append([label, mean_and_half(faulty, 3), *theirs, mean_and_half(mended, 3)])
         right &= within or "," in name
     return table, right
 
 
-def by_fault(world: World, dialogues: int) -> list[list[str]]:
+def by_fault(figures: Figures) -> list[list[str]]:
     """Cost of each fault, alone and among all others."""
-    table = [["fault", "the original", "success with it alone", "with all but it"]]
-    for name, fault in FAULTS.items():
-        others = "+".join(other for other in FAULTS if other != name)
-        found = (scores(world, Settings(fidelity=kept), dialogues) for kept in (name, others))
-        means = (f"{np.mean(each['success']):.3f}" for each in found)
-        table.append([f"`{name}`", fault.original, *means])
-    return table
+    head = ["fault", "the original", "success with it alone", "with all but it"]
+    return [
+        head,
+        *(
+            [f"`{name}`", FAULTS[name].original, *(f"{mean:.3f}" for mean in means)]
+            for name, means in figures["faults"].items()
+        ),
+    ]
 
 
-def by_user(world: World, dialogues: int) -> list[list[str]]:
+def by_user(figures: Figures) -> list[list[str]]:
     """Scores of the rule system with each user."""
-    names = ("success", "strict success", "inform F1", "turns", "return")
-    table = [["user", *names]]
-    for user in BEHAVIOURS:
-        found = scores(world, Settings(), dialogues, user)
-        table.append([f"`{user}`", *(cell(found[name]) for name in names)])
-    return table
+    return [
+        ["user", *BY_USER],
+        *(
+            [f"`{user}`", *(mean_and_half(from_counts(found[name]), 3) for name in BY_USER)]
+            for user, found in figures["users"].items()
+        ),
+    ]
+
+
+def table(figures: Figures) -> str:
+    """The three tables."""
+    return "\n".join(map(markdown_table, (beside(figures)[0], by_fault(figures), by_user(figures))))
 
 
 def main() -> None:
-    """Print the tables, and write them."""
+    """Measure, write the record and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--dialogues", type=int, default=20000)
-    parser.add_argument("--write", type=Path, help="where to write the tables too")
-    arguments = parser.parse_args()
-    world, few = load_world(arguments.folder), arguments.dialogues // 10
-    compared, right = beside(world, arguments.dialogues)
-    tables = [compared, by_fault(world, few), by_user(world, few)]
-    text = "\n".join(map(markdown_table, tables))
-    print(text, end="")
-    if arguments.write:
-        write_text(arguments.write, text)
-    sys.exit(not right)
+    parser.add_argument("--records", type=Path, default=RECORDS, help="folder of the record")
+    given = parser.parse_args()
+    world = load_world(given.folder)
+    figures = make_record(NAME, COMMAND, lambda: measure(world, given.dialogues), given.records)
+    print(table(figures), end="")
+    sys.exit(not beside(figures)[1])
 
 
 if __name__ == "__main__":
