@@ -9,7 +9,7 @@
 | `trl_tools` | the same: `trl_tools.environment`, the verb of a game as a tool | ``trl`` |
 | `tinker` | Tinker cookbook 0.5.8: `tinker.groups` for its training | ``tinker`` |
 | `verl` | verl 0.9: `verl.DialogueLoop`, an agent loop, and `verl.rows` | none |
-| `nemo_gym` | NeMo-Gym 0.7: `nemo_gym.server` and `nemo_gym.rows` | none |
+| `nemo_gym` | NeMo-Gym 0.4: `nemo_gym.server` and `nemo_gym.rows` | none |
 
 Environments of others are played as tasks (`foreign`): ``gymnasium:ID`` (`gymnasium`),
 ``textarena:ID`` (`textarena`), ``openenv:URL`` (`openenv_client`) and ``verifiers:PACKAGE``

@@ -12,9 +12,10 @@ SESSION = "session"
 
 
 def server():
-    """A new server."""
+    """A new server; NeMo-Gym's own is a pydantic model that a runner gives its configuration."""
     with standing_in("resources_servers"):
-        return nemo_gym.server()()
+        form = nemo_gym.server()
+    return form.model_construct(session_state={}) if hasattr(form, "model_construct") else form()
 
 
 def response(text):
