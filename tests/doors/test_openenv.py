@@ -2,12 +2,14 @@
 
 import asyncio
 import json
+import os
 import re
 import subprocess
 import sys
 import threading
 from dataclasses import replace
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -242,3 +244,23 @@ def test_a_folder_serves_what_it_was_written_for(folder):
     chat = expected(2, ["hello"], "SlotFilling-v0", language="english", learner="user")
     with app_server(import_module("server.app").app) as address:
         assert played(address, ["hello"], seed=2) == chat
+
+
+def test_the_command_of_the_dockerfile_serves_the_folder(tmp_path):
+    """As in the container, but for the port; what it installs is the extra of this version."""
+    succeed("export", "openenv", WORDLE, str(tmp_path / "written"))
+    steps = (tmp_path / "written" / "Dockerfile").read_text("utf-8").splitlines()
+    assert f'RUN pip install --no-cache-dir "dialgym[openenv]=={dialgym.__version__}"' in steps
+    program, *arguments = json.loads(steps[-1].removeprefix("CMD "))
+    command = [str(Path(sys.executable).with_name(program)), *arguments]
+    command[command.index("--port") + 1] = "0"
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([".", *sys.path])}
+    with subprocess.Popen(
+        command, cwd=tmp_path / "written", env=env, stderr=subprocess.PIPE, text=True
+    ) as served:
+        try:
+            told = next(line for line in served.stderr if "running on" in line)
+            port = re.search(r":(\d+) ", told)[1]
+            assert played(f"http://127.0.0.1:{port}", seed=1) == expected(1)
+        finally:
+            served.terminate()
