@@ -11,14 +11,12 @@ container, no package from the network.
 
 import asyncio
 from collections.abc import Sequence
-from functools import cache
 from typing import Any, NamedTuple
 
+from dialgym.bridges.verifiers_harness import EXTRA, PURPOSE, in_process
 from dialgym.optional import require
 from dialgym.registry import Environment
 from dialgym.views.chat import Chat, ChatReply
-
-EXTRA, PURPOSE = "verifiers", "an environment of verifiers"
 
 
 class Classes(NamedTuple):
@@ -79,52 +77,6 @@ def classes(id_or_task: Environment, **settings: Any) -> Classes:
                     turn = await talk.turn(replies[-1].text)
 
     return Classes(VerifiersDialogues, VerifiersEnv, in_process(vf))
-
-
-def in_process(vf: Any) -> Any:
-    """The class of harnesses that ask the model from this process, once for each turn."""
-
-    class InProcess(vf.Harness[vf.HarnessConfig]):  # type: ignore[name-defined, misc]
-        APPENDS_SYSTEM_PROMPT = SUPPORTS_RESUME = True
-        EXECUTES_CODE = NEEDS_CONTAINER = False
-
-        async def launch(
-            self,
-            ctx: Any,
-            trace: Any,
-            runtime: Any,
-            endpoint: str,
-            secret: str,
-            mcp_urls: Any,
-            data: Any,
-        ) -> Any:
-            brief, prompt = self.resolve_prompt(data)
-            system = [] if brief is None else [vf.SystemMessage(content=brief)]
-            said = [vf.UserMessage(content=prompt)] if isinstance(prompt, str) else prompt
-            body = {"model": ctx.model, "messages": [*map(as_wire, [*system, *said])]}
-            failure = await asked(f"{endpoint}/chat/completions", secret, body)
-            return vf.ProgramResult(int(bool(failure)), "", failure)
-
-    return InProcess
-
-
-async def asked(url: str, secret: str, body: Any) -> str:
-    """Let a service answer a chat, which is recorded there; what went wrong, else ""."""
-    httpx = require("httpx", EXTRA, PURPOSE)
-    async with httpx.AsyncClient(timeout=None, verify=certificates()) as client:
-        answer = await client.post(url, json=body, headers={"Authorization": f"Bearer {secret}"})
-    return "" if answer.is_success else f"{answer.status_code}: {answer.text}"
-
-
-@cache
-def certificates() -> Any:
-    """Those that a service is held to; to read them takes longer than a turn."""
-    return require("httpx", EXTRA, PURPOSE).create_ssl_context()
-
-
-def as_wire(message: Any) -> dict[str, str]:
-    """Role and content of one of verifiers' messages."""
-    return {"role": message.role, "content": message.content or ""}
 
 
 def note_rewards(trace: Any, replies: Sequence[ChatReply]) -> None:

@@ -1,8 +1,8 @@
 """Door in for verifiers' packages: ``verifiers:PACKAGE``, by episodes whose model is the session.
 
-The package's own environment plays an episode with its agent. The harness of that agent is
-`dialgym.bridges.verifiers.in_process`, and its model a service in the same process that answers
-with what is said in the session; all other parts are the package's and verifiers' own.
+The package's own environment plays an episode with its agent. That agent has the harness of
+`dialgym.bridges.verifiers_harness`, and its model is a service in the same process that answers
+with what is said in the session. All other parts are the package's and verifiers' own.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from threading import Lock, Thread
 from typing import Any, NamedTuple
 
 from dialgym.bridges.foreign import ForeignTask, sample_quoted
-from dialgym.bridges.verifiers import EXTRA, in_process
+from dialgym.bridges.verifiers_harness import EXTRA, in_process
 from dialgym.optional import require
 from dialgym.testing.sessions import Answer, TextEnvironment, TextSession
 
@@ -165,7 +165,7 @@ class Episode:
         )
 
     def _reward(self, over: bool) -> float:
-        """What has been earned since the turn before, of each turn exactly where that is told."""
+        """Reward since the turn before; exactly that of the turn where turns are told."""
         total = float(sum(trace.reward for trace in self._traces))
         turns = self._traces[-1].info.get("turn_rewards")
         reward = total - self._given
@@ -177,10 +177,11 @@ class Episode:
 
 
 def news(messages: Sequence[Mapping[str, Any]], trace: Any) -> str:
-    """What a request tells that none before has, as a text: all, or what follows a reply."""
+    """Messages of a request that none before has told, as a text: all, or those after a reply."""
     begins = 0
     if trace.num_turns:
-        begins = 1 + max(n for n, each in enumerate(messages) if each["role"] == "assistant")
+        replies = [n for n, each in enumerate(messages) if each["role"] == "assistant"]
+        begins = 1 + max(replies, default=-1)
     return "\n\n".join(map(in_words, messages[begins:]))
 
 
@@ -188,8 +189,8 @@ def in_words(message: Mapping[str, Any]) -> str:
     """A message as a text, with the role of those that are neither the system's nor the user's."""
     content = message["content"]
     parts = [{"type": "text", "text": content}] if isinstance(content, str) else content or []
-    if any(part["type"] != "text" for part in parts):
-        raise ValueError(f"expected messages of text; got one of {parts[0]['type']!r}.")
+    if others := sorted({part["type"] for part in parts} - {"text"}):
+        raise ValueError(f"verifiers: expected messages of text; got {', '.join(others)}.")
     text = "\n".join(part["text"] for part in parts)
     plain = message["role"] in ("system", "user")
     return text if plain else f"{message['role']}: {text}"

@@ -207,3 +207,17 @@ def test_no_package_and_an_error_in_one():
         env.reset(options={"seed": 2})
         with pytest.raises(RuntimeError, match=r"package_\d+, task 2 has failed: .*no more words"):
             env.step("apple")
+
+
+@pytest.mark.parametrize(
+    ("taskset", "message"),
+    [
+        (words.Boxed, r"package_\d+, task 0 has failed: .*BoxedTask needs a container"),
+        (words.Pictured, r"verifiers: expected messages of text; got image_url"),
+    ],
+)
+def test_tasks_that_cannot_be_played(taskset, message):
+    with words.package(taskset) as name:
+        env = dialgym.make(name)
+        with pytest.raises((RuntimeError, ValueError), match=message):
+            env.reset(options={"seed": 0})

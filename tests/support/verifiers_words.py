@@ -81,6 +81,25 @@ class NoTasks(Sums):
         return ()
 
 
+class BoxedTask(SumTask):
+    NEEDS_CONTAINER = True
+
+
+class Boxed(vf.Taskset[BoxedTask, vf.TasksetConfig]):
+    def load(self):
+        yield BoxedTask(SumData(answer=2, prompt="1 + 1 = ?"))
+
+
+class PicturedTask(SumTask):
+    pass
+
+
+class Pictured(vf.Taskset[PicturedTask, vf.TasksetConfig]):
+    def load(self):
+        part = {"type": "image_url", "image_url": {"url": "data:image/png;base64,"}}
+        yield PicturedTask(SumData(answer=2, prompt=[vf.UserMessage(content=[part])]))
+
+
 class TwoConfig(vf.EnvConfig):
     solver: vf.AgentConfig = vf.AgentConfig()
     judge: vf.AgentConfig = vf.AgentConfig()
