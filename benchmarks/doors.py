@@ -21,7 +21,7 @@ from benchmarks.tables.records import RECORDS, Figures, read_record, run_measure
 from dialgym.experiments.tables import markdown_table
 from dialgym.io.objects import load
 from dialgym.registry import entry_of
-from dialgym.testing.agreement import FAMILIES, Player, by_chat, by_view, case_of
+from dialgym.testing.agreement import FAMILIES, Player, by_view, case_of
 from dialgym.views.chat import Chat, ChatForm
 from dialgym.views.chat_batch import ChatBatch
 from dialgym.views.making import make_view
@@ -36,15 +36,7 @@ GAME = "Wordle-20"
 MOST_OF_CHAT, LEAST_STEPS = 2.0, 200
 """Bars: cost of a chat over the utterance view's, and OpenEnv's steps a second of a socket."""
 HEAD = ("family", "utterance view", "`Chat`", "`ChatBatch`", "cost of `Chat`", "of `ChatBatch`")
-DOOR_HEAD = (
-    "door",
-    "library",
-    "turns",
-    "`Chat`",
-    "utterance view",
-    "cost of the door",
-    "of `Chat`",
-)
+DOOR_HEAD = ("door", "library", "turns", "of the utterance view", "cost")
 Scripts = Sequence[Sequence[str]]
 
 
@@ -111,8 +103,8 @@ def rates(works: Mapping[str, Callable[[], object]], turns: int) -> dict[str, fl
 
 
 def door_figures(door: Door, episodes: int) -> dict[str, Any]:
-    """Turns per CPU-second of a door, a chat and the view, each made anew for a dialogue."""
-    players = {"door": load(door.player), "chat": by_chat, "view": by_view}
+    """Turns per CPU-second of a door and of the utterance view, each made anew for a dialogue."""
+    players = {"door": load(door.player), "view": by_view}
     works = {name: partial(play_cases, player, episodes) for name, player in players.items()}
     found = rates(works, sum(map(len, scripts_of(GAME, episodes))))
     return {"library": library(door.needs), **found}
@@ -177,9 +169,8 @@ def table(figures: Figures) -> str:
 
 
 def _door_row(name: str, found: Mapping[str, Any]) -> list[str]:
-    door, chat, view = found["door"], found["chat"], found["view"]
-    costs = [f"{view / each:.2f} x" for each in (door, chat)]
-    return [name, found["library"], f"{door:,}", f"{chat:,}", f"{view:,}", *costs]
+    door, view = found["door"], found["view"]
+    return [name, found["library"], f"{door:,}", f"{view:,}", f"{view / door:.2f} x"]
 
 
 def _chat_row(family: str, found: Mapping[str, float]) -> list[str]:
