@@ -40,7 +40,7 @@ def test_rates_are_of_turns():
 def test_the_table_has_a_row_of_each():
     figures = {
         "chats": {"Game": {"view": 2000, "chat": 1000, "batch": 4000}},
-        "doors": {"door": {"library": "Lib 1.0", "door": 500, "chat": 1000}},
+        "doors": {"door": {"library": "Lib 1.0", "door": 500, "view": 1000}},
         "socket": {},
     }
     text = doors.table(figures)
