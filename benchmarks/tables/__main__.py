@@ -21,6 +21,7 @@ from benchmarks.tables import conformance, multiwoz, noise, pydial, questions, s
 from benchmarks.tables.comments import comments_table
 from benchmarks.tables.lmrl import lmrl_table
 from benchmarks.tables.records import read_record
+from benchmarks.training import gp
 from dialgym.cli.app import app
 from dialgym.io.files import write_text
 
@@ -66,6 +67,7 @@ RECORDS: Mapping[str, ModuleType] = MappingProxyType(
         for m in (
             conformance,
             doors,
+            gp,
             model_users,
             multiwoz,
             noise,
@@ -81,7 +83,6 @@ OTHERS: Mapping[str, str] = MappingProxyType(
     {
         "transfer_errors_slot_filling_words": f"{TRANSFER} errors",
         "transfer_users_slot_filling_words": f"{TRANSFER} users",
-        "gp_steps": "python -m benchmarks.training.gp",
     }
 )
 """Commands that make the files without committed rows; see their pages for all options."""

@@ -1,10 +1,11 @@
 """Cost of a step of GP-SARSA by the size of its dictionaries, as a table and a picture.
 
-    python -m benchmarks.training.gp --table docs/results/gp_steps.md --out docs/images/gp_steps.png
+    python -m benchmarks.training.gp --out docs/images/gp_steps.png
 
-A row of 16 dictionaries, one for each act, has so many entries in all: to decide is to predict all
-acts of a belief, to learn is to observe a return. Beside it: one dictionary of all acts, as where
-every two acts have covariances; and regression on all returns from scratch, whose cost is cubic.
+Writes a record and prints its table. A row of 16 dictionaries, one for each act, has so many
+entries in all: to decide is to predict all acts of a belief, to learn is to observe a return.
+Beside it: one dictionary of all acts, as where every two acts have covariances; and regression on
+all returns from scratch, whose cost is cubic.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -19,10 +21,11 @@ from agents.acts.gp.act_kernels import ActKernel, DeltaKernel, KindKernel
 from agents.acts.gp.kernels import RBF, covariances
 from agents.acts.gp.q_process import QProcess
 from benchmarks.environments.timing import machine, rate
+from benchmarks.tables.records import RECORDS, Figures, make_record
 from dialgym.experiments.plots import new_figure, save_figure, tidy
 from dialgym.experiments.tables import markdown_table
-from dialgym.io.files import write_text
 
+NAME, COMMAND = "gp_steps", "python -m benchmarks.training.gp --out docs/images/gp_steps.png"
 ACTS, FEATURES = 16, 60
 SIZES = (64, 128, 256, 512, 1024, 2048)
 KERNEL = RBF(100.0)
@@ -61,7 +64,13 @@ def milliseconds(step: Callable[[], object]) -> float:
     return 1e3 / rate(work, repeats=3, seconds=0.1)
 
 
-def measure() -> Curves:
+def measure() -> dict[str, Any]:
+    """The sizes, all curves, and the machine."""
+    found = {name: [round(each, 4) for each in values] for name, values in curves_of().items()}
+    return {"sizes": SIZES, "milliseconds": found, "machine": machine()}
+
+
+def curves_of() -> Curves:
     """All curves."""
     rng = np.random.default_rng(1)
     x, y, noise = rng.random((1, FEATURES)), np.ones((1, 1)), np.ones(1)
@@ -86,10 +95,12 @@ def measure() -> Curves:
     return curves
 
 
-def table(curves: Curves) -> str:
-    """The curves as Markdown."""
-    head = ["ms of CPU, entries in all:", *(f"{size:,}" for size in SIZES)]
-    return markdown_table([head, *([what, *map("{:.2f}".format, c)] for what, c in curves.items())])
+def table(figures: Figures) -> str:
+    """The curves as Markdown, and the machine."""
+    head = ["ms of CPU, entries in all:", *(f"{size:,}" for size in figures["sizes"])]
+    rows = ([what, *map("{:.2f}".format, c)] for what, c in figures["milliseconds"].items())
+    where = "; ".join(f"{name}: {value}" for name, value in figures["machine"].items())
+    return f"{markdown_table([head, *rows])}\n{where}.\n"
 
 
 def plot(curves: Curves, path: Path) -> None:
@@ -117,19 +128,15 @@ def plot(curves: Curves, path: Path) -> None:
 
 
 def main() -> None:
-    """Measure; print, and write what is asked for."""
+    """Measure, write the record, print its table, and draw it."""
     parser = argparse.ArgumentParser("python -m benchmarks.training.gp", description=__doc__)
-    parser.add_argument("--table", type=Path, help="a Markdown file to write")
     parser.add_argument("--out", type=Path, help="a picture to write")
-    arguments = parser.parse_args()
-    curves = measure()
-    lines = "; ".join(f"{name}: {value}" for name, value in machine().items())
-    text = f"{table(curves)}\n{lines}.\n"
-    print(text)
-    if arguments.table:
-        write_text(arguments.table, text)
-    if arguments.out:
-        plot(curves, arguments.out)
+    parser.add_argument("--records", type=Path, default=RECORDS, help="folder of the record")
+    given = parser.parse_args()
+    figures = make_record(NAME, COMMAND, measure, given.records)
+    print(table(figures), end="")
+    if given.out:
+        plot(figures["milliseconds"], given.out)
 
 
 if __name__ == "__main__":
