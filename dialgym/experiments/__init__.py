@@ -15,6 +15,8 @@
 | `tables`, `panel_tables`, `measure_tables` | tables for Markdown and the terminal; costs |
 | `pages`, `svg`, `plots`, `curves` | pages, drawings, pictures, learning curves |
 | `advantages` | true advantages of turns by repeated continuation |
+| `user_audit`, `user_audit_page` | `audit_user`: a simulated user beside a rule user |
+| `user_faults`, `user_dialogues` | faults of users in transcripts, and the dialogues they are of |
 | `references` | the registry's reference scores |
 """
 
@@ -33,6 +35,7 @@ from dialgym.experiments.statistics import (
     pass_hat_k,
     performance_profile,
 )
+from dialgym.experiments.user_audit import UserAudit, audit_user
 from dialgym.rollouts import IncompatiblePolicyError, Policy, Predictor, episode_seed
 
 __all__ = [
@@ -47,7 +50,9 @@ __all__ = [
     "Predictor",
     "Result",
     "Scripted",
+    "UserAudit",
     "analyze",
+    "audit_user",
     "benchmark",
     "episode_seed",
     "evaluate",

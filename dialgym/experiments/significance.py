@@ -4,6 +4,7 @@ Arrays of values are (K, E): K runs (trainings) of E episodes each.
 """
 
 from collections.abc import Iterable, Sequence
+from math import comb
 from typing import NamedTuple
 
 import numpy as np
@@ -71,6 +72,16 @@ def _t_test_p_value(value: float, variance: float, freedom: float) -> float:
         return 0.0
     stats = require("scipy.stats", "agents", "tests of differences")
     return float(2 * stats.t.sf(abs(value) / variance**0.5, freedom))
+
+
+def sign_test(differences: np.ndarray) -> float:
+    """One-sided p-value of no more differences above 0 than below (the exact sign test).
+
+    Of n that are not 0 the number above 0 is binomial with 1/2; with differences of two shares this
+    is McNemar's exact test (1947). 1 where all are 0.
+    """
+    above, n = int((differences > 0).sum()), int((differences != 0).sum())
+    return sum(comb(n, k) for k in range(above, n + 1)) / 2**n
 
 
 def welch_p_value(first: np.ndarray, second: np.ndarray) -> float:

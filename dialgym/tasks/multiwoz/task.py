@@ -22,6 +22,7 @@ from dialgym.tasks.multiwoz.dialogue import RuleOptions, Rules, Settings, Turn
 from dialgym.tasks.multiwoz.dialogue_state import MultiWOZState
 from dialgym.tasks.multiwoz.formats import FILES
 from dialgym.tasks.multiwoz.goal_sets import SEEDS, goal_options
+from dialgym.tasks.multiwoz.goal_talk import talk_of
 from dialgym.tasks.multiwoz.goal_words import goal_words
 from dialgym.tasks.multiwoz.guidance import chat_advice, conditions_of
 from dialgym.tasks.multiwoz.languages import LANGUAGES
@@ -337,7 +338,8 @@ class MultiWOZ(Task):
         }
         done, failures = self.rules.successes(state.dialogue), self.rules.failures(state.dialogue)
         domains = {domain: self._measures(state, domain, done[domain]) for domain in done}
-        return Findings(domains, requests, failures, state.misheard)
+        talk = talk_of(self, state.dialogue.goal, state.heard_by_user)
+        return Findings(domains, requests, failures, state.misheard, talk)
 
     def _measures(self, state: MultiWOZDialogue, domain: str, done: bool) -> dict[str, float]:
         own = self.rules.metrics(state.dialogue, domain)

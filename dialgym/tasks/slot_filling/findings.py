@@ -1,19 +1,20 @@
 """Findings about a dialogue of slot filling: requests, what it failed by, misheard acts."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from dialgym.language.acts import Act, Hypotheses, print_act
 from dialgym.tasks.findings import Findings, Labelled, misheard
-from dialgym.tasks.slot_filling.domain.domain import Domain
 from dialgym.tasks.slot_filling.domain.ontology import NAME, NONE
+from dialgym.tasks.slot_filling.goal_talk import talk_of
 from dialgym.tasks.slot_filling.rewards import succeeded
 from dialgym.tasks.slot_filling.types import SlotFillingState
 
 
-def findings_of(state: SlotFillingState, of: Domain, checked: bool) -> Findings:
+def findings_of(task: Any, state: SlotFillingState) -> Findings:
     """Success in the one domain (see `succeeded`), its share of answered requests, and the rest."""
-    domain, told = of.ontology.domain, state.user_state.requests
-    success = succeeded(state.user_state, of.database, checked)
+    domain, told = task.domain.ontology.domain, state.user_state.requests
+    success = succeeded(state.user_state, task.domain.database, task.fidelity != "pydial")
     requests = {slot: value is not None for slot, value in told.items() if slot != NAME}
     share = sum(requests.values()) / len(requests) if requests else -1.0
     return Findings(
@@ -21,6 +22,7 @@ def findings_of(state: SlotFillingState, of: Domain, checked: bool) -> Findings:
         {f"{domain} {slot}": answered for slot, answered in requests.items()},
         [] if success else [f"{domain}: {_failure(state)}"],
         state.misheard,
+        talk_of(task, state),
     )
 
 

@@ -372,7 +372,7 @@ class SlotFilling(Task):
 
     def findings(self, state: SlotFillingState) -> Findings:
         """The one domain's success and share of answered requests; and the rest."""
-        return findings_of(state, self.domain, self.fidelity != "pydial")
+        return findings_of(self, state)
 
     def _take_in(self, state: SlotFillingState, simulated: bool) -> None:
         """The user's state after the system's act."""
