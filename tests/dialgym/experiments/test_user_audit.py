@@ -29,6 +29,7 @@ FOLLOWING = {
     "early end": {"forgotten wish", "forgotten request"},
     "ends when asked for more": {"forgotten wish", "forgotten request", "early end"},
     "forgotten request": {"early end"},
+    "repetition": {"forgotten wish"},  # in the place of which it says the same
     "silence": {"not understood"},
 }
 """Faults that another brings along."""
