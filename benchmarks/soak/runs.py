@@ -8,9 +8,10 @@ import numpy as np
 import dialgym
 from agents.registry import ACTS, ALGORITHMS
 
-WORDS, WISHES, CITY = (
+WORDS, WISHES, DOMAINS, CITY = (
     "dialgym/Wordle-20-v0",
     "dialgym/SlotFilling-act-v0",
+    "dialgym/SlotFilling-Domains-act-v0",
     "dialgym/MultiWOZ-act-v0",
 )
 GPT = {"n_layer": 1, "n_head": 1, "n_embd": 8}
@@ -19,6 +20,8 @@ SHORT: dict[str, dict[str, Any]] = {
     "ppo": {"n_steps": 12, "batch_size": 48},
     "nlpo": {"n_steps": 12, "batch_size": 48},
     "grpo": {"n_steps": 12, "batch_size": 48, "group_size": 4},
+    "expert-iteration": {"group_size": 4},
+    "policy-manager": {"n_envs": 1},
     "gdpl": {"n_steps": 8, "batch_size": 16},
     "chai": {"clone_steps": 8},
     "stock-ppo": {"n_steps": 8, "n_epochs": 1},
@@ -50,9 +53,11 @@ def play(name: str, stored: tuple[Path, Path], folder: Path, resume: bool = Fals
     env_id = WORDS if not row.plays or ACTS not in row.kind else WISHES
     if expert or name == "madpl":
         env_id = CITY
+    if name == "policy-manager":
+        env_id = DOMAINS
     small: dict[str, Any] = {"policy_kwargs": GPT if env_id == WORDS else NET}
     small |= {"n_envs": 4} if row.plays else {"batch_size": 8, "log_interval": 4}
-    if name in ("gp-sarsa", "committee"):
+    if name in ("gp-sarsa", "committee", "policy-manager"):
         small.pop("policy_kwargs")
     prepare.STOCK_INTERVAL = 100  # timesteps between checkpoints: the run has few
     agents.train(
