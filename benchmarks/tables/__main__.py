@@ -47,6 +47,7 @@ LEADERBOARD: Mapping[str, str] = MappingProxyType(
         "leaderboard_words_cloned": "compare slot-filling-words-cloned bc-ppo handcrafted",
         "leaderboard_domains": "compare multi-domain bc-ppo bc",
         "leaderboard_questions": "compare questions bc-ppo bc-34",
+        "leaderboard_questions_distilled": "compare questions-distilled bc greedy",
         "leaderboard_language": "compare language grpo bc",
     }
 )
