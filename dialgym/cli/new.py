@@ -39,8 +39,8 @@ def task(
     words = words_of(name)
     module = "_".join(words)
     folder = into / module
-    check_module(module, folder)
     check_class(class_of(module))
+    check_module(module, folder)
     write_task(folder, module)
     shown = ", ".join(sorted(path.name for path in folder.iterdir()))
     env_id = f"{module}:{class_of(module)}-v0"

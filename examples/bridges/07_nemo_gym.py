@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from dialgym.bridges import nemo_gym
 
 rows = nemo_gym.rows("Wordle-20-v0", 2, seed=3)
-nemo_gym.write_rows(rows, "train.jsonl")
+nemo_gym.write_rows(rows, "runs/bridges/train.jsonl")
 for message in rows[0]["responses_create_params"]["input"]:
     print(f"{message['role']}: {message['content']}")
 print({name: value for name, value in rows[0].items() if name != "responses_create_params"})
