@@ -73,6 +73,8 @@ def _named(value: Any) -> Iterator[str]:
             yield "trust"
         if value.get("simulator") == "lm":
             yield "lm"
+        if "lm_judge" in value or value.get("reward") == "lm_judge":
+            yield "lm_judge"
         if isinstance(value.get("lm"), Mapping):
             yield f"openai:{value['lm'].get('model', '')}"
         for key, part in value.items():

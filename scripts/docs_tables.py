@@ -18,13 +18,14 @@ from agents.training.config import TrainConfig
 from dialgym.experiments.tables import markdown_table
 from dialgym.experiments.zoo import COLUMNS, read_zoo
 from dialgym.io.files import write_text
+from dialgym.io.model_settings import ModelSettings
 from dialgym.io.objects import load
 from dialgym.rewards import make_reward
 from dialgym.rewards.compose import RewardRow, reward_rows
 
 ROOT = Path(__file__).parents[1]
 BEGIN, END = "<!-- {}: made by scripts/docs_tables.py -->\n", "<!-- end -->"
-NEEDED = {"learned": {"model": "PATH"}, "intent": {"model": "PATH"}}
+NEEDED = dict.fromkeys(("learned", "intent", "lm_judge"), {"model": "PATH"})
 """Settings without which a reward cannot be made."""
 
 
@@ -40,9 +41,15 @@ def rewards() -> str:
 
 def settings(row: RewardRow) -> str:
     """The settings of a reward with their defaults."""
-    parameters = signature(load(row.reward)).parameters.items()
-    defaults = {name: parameter.default for name, parameter in parameters if name != "examples"}
-    return ", ".join(f"`{name}={value!r}`" for name, value in {**defaults, **row.settings}.items())
+    made = load(row.reward)
+    shared = signature(ModelSettings).parameters if issubclass(made, ModelSettings) else {}
+    defaults = {
+        name: parameter.default
+        for name, parameter in signature(made).parameters.items()
+        if name not in ("examples", *shared)
+    }
+    own = ", ".join(f"`{name}={value!r}`" for name, value in {**defaults, **row.settings}.items())
+    return f"{own}, those of a [language model](models.md#settings)" if shared else own
 
 
 def algorithms() -> str:

@@ -81,6 +81,8 @@ class Usage:
         missed: answers that it did not have, where the task's own speaker took the model's place.
         empty: answers without a word.
         cut: answers that ended at the most tokens.
+        unscored: answers of a judge that had no score, after which it was asked again.
+        defaulted: dialogues or replies that got a judge's default in the place of a score.
         prompt_tokens, answer_tokens: as the service counts them.
         began: time of the first request (`time.monotonic`), or None.
     """
@@ -91,6 +93,8 @@ class Usage:
     missed: int = 0
     empty: int = 0
     cut: int = 0
+    unscored: int = 0
+    defaulted: int = 0
     prompt_tokens: int = 0
     answer_tokens: int = 0
     began: float | None = field(default=None, repr=False, compare=False)
@@ -122,7 +126,7 @@ def usage_text(counts: Mapping[str, int]) -> str:
     tokens = [counts.get(name, 0) for name in ("prompt_tokens", "answer_tokens")]
     parts = [
         f"{counts[name]:,} {name}"
-        for name in ("requests", "retries", "replayed", "missed")
+        for name in ("requests", "retries", "replayed", "missed", "unscored", "defaulted")
         if counts.get(name)
     ]
     return ", ".join([*parts, f"{tokens[0]:,} + {tokens[1]:,} tokens"] if any(tokens) else parts)

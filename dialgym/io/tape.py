@@ -134,6 +134,25 @@ class Tape:
         vars(self).update(state, _lock=threading.Lock())
 
 
+def tape_at(
+    record: str | os.PathLike[str] | None, replay: str | os.PathLike[str] | None
+) -> Tape | None:
+    """The tape that is recorded or replayed; None for neither.
+
+    Raises:
+        ValueError: both are given, or as of `Tape`.
+        FileNotFoundError: there is nothing to replay.
+    """
+    if record is not None and replay is not None:
+        raise ValueError(
+            f"a language model: expected one tape, to record or to replay; got {str(record)!r} "
+            f"and {str(replay)!r}. What is on a tape that is recorded is not asked again."
+        )
+    if replay is not None:
+        return Tape(replay, "replay")
+    return None if record is None else Tape(record)
+
+
 def read_records(path: Path) -> Iterator[dict[str, Any] | None]:
     """Yield the records of a tape, in the order of the file; None for a line that is unfinished.
 

@@ -74,7 +74,8 @@ class ShardedVectorEnv(SpecMixin, gym.vector.VectorEnv):
             self.acts = template.acts
         self.steps_per_utterance = template.steps_per_utterance
         self.options = template.options
-        self._info = BatchInfoForm(self.task, self.learner, num_envs, self.options.text_info)
+        more = template.extra_parts
+        self._info = BatchInfoForm(self.task, self.learner, num_envs, self.options.text_info, more)
         self._slices = _slices(num_envs, workers)
         self._with_masks = self._begun = self._failed = False
         self._over = np.zeros(num_envs, bool)  # rows that the caller has to begin

@@ -3,8 +3,9 @@
 import asyncio
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -49,7 +50,7 @@ class Concurrent:
             self._threads = ThreadPoolExecutor(self.workers, "dialgym-speaker")
             self._process = os.getpid()
         ask, submit = self.speaker.reply, self._threads.submit
-        return _results([submit(ask, task, state, rng) for state, rng in zip(states, rngs)])
+        return results([submit(ask, task, state, rng) for state, rng in zip(states, rngs)])
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the threads."""
@@ -64,12 +65,48 @@ class AsyncSpeaker(Protocol):
         ...
 
 
+class EventLoop:
+    """An event loop in a thread of its own, on which up to `most` coroutines run at a time.
+
+    Clients that belong to a loop keep their connections, and it works where another loop is
+    running, as in a notebook. The thread is started by the first call; a pickled copy and a forked
+    process have loops of their own.
+
+    Args:
+        most: how many are awaited at a time.
+
+    Raises:
+        ValueError: `most` is no whole number from 1.
+    """
+
+    def __init__(self, most: int = 64) -> None:
+        self.most = _count("most", most)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._free: asyncio.Semaphore | None = None
+        self._process = 0  # whose thread runs the loop
+
+    def start(self, make: Callable[[], Awaitable[Any]]) -> "Future[Any]":
+        """Start what `make` gives, as soon as there is room."""
+        if self._loop is None or self._process != os.getpid():
+            self._process = os.getpid()
+            self._loop, self._free = asyncio.new_event_loop(), asyncio.Semaphore(self.most)
+            threading.Thread(target=self._loop.run_forever, daemon=True).start()
+        return asyncio.run_coroutine_threadsafe(self._run(make), self._loop)
+
+    async def _run(self, make: Callable[[], Awaitable[Any]]) -> Any:
+        assert self._free is not None
+        async with self._free:
+            return await make()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the event loop."""
+        return {**vars(self), "_loop": None, "_free": None}
+
+
 class Asynchronous:
     """A `BatchSpeaker` made of an `AsyncSpeaker`, asked in up to `most` dialogues at a time.
 
-    All calls run on one event loop in a thread of its own, so that clients which belong to a loop
-    keep their connections, and it works where another loop is running, as in a notebook. A pickled
-    copy and a forked process have loops of their own.
+    All calls run on one `EventLoop`.
 
     Args:
         speaker: an object with ``async areply(task, state, rng) -> str``.
@@ -82,44 +119,28 @@ class Asynchronous:
     waits = True
 
     def __init__(self, speaker: AsyncSpeaker, most: int = 64) -> None:
-        self.speaker, self.most = speaker, _count("most", most)
+        self.speaker, self._loop = speaker, EventLoop(most)
         if not callable(getattr(speaker, "areply", None)):
             raise ValueError(
                 "Asynchronous: expected an object with async areply(task, state, rng) -> str; got "
                 f"{speaker!r}. One with a plain reply is for Concurrent."
             )
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._free: asyncio.Semaphore | None = None
-        self._process = 0  # whose thread runs the loop
 
     def reply(self, task: Any, state: Any, rng: np.random.Generator) -> str:
         """One reply, awaited."""
-        return self._submit()(task, state, rng).result()
+        text: str = self._start(task, state, rng).result()
+        return text
 
     def reply_many(self, task: Any, states: Sequence[Any], rngs: Generators) -> list[str]:
         """All replies; a `ReplyError` of the first that failed, once all have ended."""
-        submit = self._submit()
-        return _results([submit(task, state, rng) for state, rng in zip(states, rngs)])
+        return results([self._start(task, state, rng) for state, rng in zip(states, rngs)])
 
-    def _submit(self) -> Callable[..., "Future[str]"]:
-        if self._loop is None or self._process != os.getpid():
-            self._process = os.getpid()
-            self._loop, self._free = asyncio.new_event_loop(), asyncio.Semaphore(self.most)
-            threading.Thread(target=self._loop.run_forever, daemon=True).start()
-        loop = self._loop
-        return lambda *each: asyncio.run_coroutine_threadsafe(self._ask(*each), loop)
-
-    async def _ask(self, task: Any, state: Any, rng: np.random.Generator) -> str:
-        assert self._free is not None
-        async with self._free:
-            return await self.speaker.areply(task, state, rng)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Without the event loop."""
-        return {**vars(self), "_loop": None, "_free": None}
+    def _start(self, *each: Any) -> "Future[str]":
+        return self._loop.start(partial(self.speaker.areply, *each))
 
 
-def _results(futures: Sequence["Future[str]"]) -> list[str]:
+def results(futures: Sequence["Future[Any]"]) -> list[Any]:
+    """All results; a `ReplyError` of the first that failed, once all have ended."""
     for place, future in enumerate(futures):
         error = future.exception()
         if error is not None:

@@ -11,7 +11,7 @@ import numpy as np
 from dialgym.errors import check_arguments, one_of, parameters_of, settings_as, with_settings
 from dialgym.io.chat_client import ChatClient
 from dialgym.io.model_settings import ModelSettings
-from dialgym.io.tape import Tape, TapeMissError, sha256_of
+from dialgym.io.tape import TapeMissError, sha256_of, tape_at
 from dialgym.language.local_model import LocalModel
 from dialgym.simulators.base import Generators
 from dialgym.simulators.concurrent import Asynchronous
@@ -74,7 +74,7 @@ class LanguageModelSpeaker:
             settings = with_settings(ModelSettings, "the language model", settings)
         assert isinstance(settings, ModelSettings)
         service = LocalModel(settings) if settings.in_process else None
-        self.client = ChatClient(settings, _tape(record, replay), service)
+        self.client = ChatClient(settings, tape_at(record, replay), service)
         self.on_miss = on_miss
         self._together = Asynchronous(self, settings.concurrency)
 
@@ -132,19 +132,6 @@ def rule_twin(task: Any, party: str) -> Any:
             f"on_miss='rule': {task.name} has no speaker of its own for the {party}. Leave it out."
         )
     return task.speaker_named(party, names[0])
-
-
-def _tape(
-    record: str | os.PathLike[str] | None, replay: str | os.PathLike[str] | None
-) -> Tape | None:
-    if record is not None and replay is not None:
-        raise ValueError(
-            f"a language model: expected one tape, to record or to replay; got {str(record)!r} "
-            f"and {str(replay)!r}. What is on a tape that is recorded is not asked again."
-        )
-    if replay is not None:
-        return Tape(replay, "replay")
-    return None if record is None else Tape(record)
 
 
 def language_model(name: str, **settings: Any) -> LanguageModelSpeaker:

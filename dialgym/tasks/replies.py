@@ -91,6 +91,7 @@ CLAUSES = {
     **dict.fromkeys(("f1", "meteor", "rouge", "sacrebleu", "similarity"), LIKENESS),
     "intent": "doing what the person did there, as telling, asking, proposing or agreeing",
     "length": "its length",
+    "lm_judge": "the opinion of a language model",
     "distinct": "words that are not repeated",
     "repetition": "repetition",
     "sentiment": "a good tone",

@@ -1,16 +1,25 @@
 """Extras of infos and rewards: what some options add at each step, by one table."""
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from dialgym.errors import finite_number
+from dialgym.language import render_transcript
 from dialgym.rewards import Reply, make_rewards
-from dialgym.tasks import Task
+from dialgym.rewards.lm_judge import DIALOGUE, Account, JudgedDialogue
+from dialgym.simulators.language_model import DRAWN
+from dialgym.tasks import BatchOutcome, Task
+from dialgym.tasks.batch import Exchange
 from dialgym.tasks.posterior import ExactPosterior, NamesTruth
-from dialgym.views.options import ViewOptions
+from dialgym.views.options import TASK, ViewOptions
+
+Paid = TypeVar("Paid", Exchange, BatchOutcome)
+GAIN = "belief gain"
+"""Name of the part of a reward that is information gain."""
 
 
 class InfoExtra(NamedTuple):
@@ -20,12 +29,24 @@ class InfoExtra(NamedTuple):
     text: Callable[[Any], str]
 
 
-class RewardExtra(NamedTuple):
-    """A reward by which a level of the dialogue has risen, times a weight."""
+class Ended(NamedTuple):
+    """Dialogues that an exchange has ended: their places among k, rows, and generators."""
 
-    weight: float
-    levels: Callable[[Sequence[Any], np.ndarray], np.ndarray]
-    """Of k states, and which of them are over, (k,) bool: (k,)."""
+    places: Sequence[int]
+    rows: Sequence[int]
+    rngs: Sequence[np.random.Generator]
+
+
+class RewardExtra(NamedTuple):
+    """Parts of a reward by name, each of them the rise of a level of the dialogue.
+
+    Attributes:
+        names: of the parts, as they are called in infos.
+        levels: of k states, some of which are over: (k,) by name.
+    """
+
+    names: Sequence[str]
+    levels: Callable[[Sequence[Any], Ended], Mapping[str, np.ndarray]]
 
 
 def anchor(task: Task, options: ViewOptions) -> InfoExtra:
@@ -67,41 +88,76 @@ def belief_gain(task: Task, options: ViewOptions) -> RewardExtra:
         )
     known: ExactPosterior = task
 
-    def bits(states: Sequence[Any], over: np.ndarray) -> np.ndarray:
-        beliefs = np.array([known.posterior(state)[known.truth(state)] for state in states])
-        logs: np.ndarray = np.log2(np.maximum(beliefs, np.finfo(np.float64).tiny))
-        return logs
-
     weight = finite_number(f"belief_gain of {task.name}", options.belief_gain)
-    return RewardExtra(weight, bits)
+
+    def bits(states: Sequence[Any], ended: Ended) -> Mapping[str, np.ndarray]:
+        beliefs = np.array([known.posterior(state)[known.truth(state)] for state in states])
+        return {GAIN: weight * np.log2(np.maximum(beliefs, np.finfo(np.float64).tiny))}
+
+    return RewardExtra((GAIN,), bits)
 
 
 def final_reward(task: Task, options: ViewOptions) -> RewardExtra:
     """Rewards of language for whole dialogues, paid at their end beside the task's.
 
     The last utterance is scored as the reply, all others are its context, without what is private:
-    as the reward model of ``successes.jsonl`` has learned who was served. A dialogue that only the
-    view cuts short is not scored.
+    as the reward model of ``successes.jsonl`` has learned who was served. A judge is also told the
+    briefs; see `JudgedDialogue`. All dialogues that a step has ended are scored at once, one that
+    only the view cuts short is not scored. No text is taken for none here: what ends a dialogue may
+    be as short as it likes.
 
     Raises:
-        ValueError: as of `dialgym.rewards.make_rewards`.
+        ValueError: as of `dialgym.rewards.make_rewards`; or a part is called as one of the task's.
     """
-    rewards = make_rewards(options.final_reward or {})
+    spec = {name: value for name, value in (options.final_reward or {}).items() if name != TASK}
+    rewards = make_rewards(spec, guarded=False)
+    own = {*task.facts.components.get(options.learner, ())}
+    if taken := own & {*spec}:
+        raise ValueError(
+            f"final_reward of {task.name}: {min(taken)!r} is a part of the task's own reward. Call "
+            f"it otherwise, as in {{'judged': {{'reward': {min(taken)!r}}}}}."
+        )
 
-    def judged(states: Sequence[Any], over: np.ndarray) -> np.ndarray:
-        levels, ended = np.zeros(len(states)), np.flatnonzero(over)
-        if len(ended):
-            replies = [_whole(task, states[row], options.learner) for row in ended.tolist()]
-            levels[ended] = sum(rewards.score(replies).values())
+    def judged(states: Sequence[Any], ended: Ended) -> Mapping[str, np.ndarray]:
+        levels = {name: np.zeros(len(states)) for name in spec}
+        replies = [
+            whole_reply(task, states[place], options.learner, peek(rng), f"row {row}")
+            for place, row, rng in zip(*ended)
+        ]
+        for name, scores in (rewards.score(replies) if replies else {}).items():
+            levels[name][[*ended.places]] = scores
         return levels
 
-    return RewardExtra(1.0, judged)
+    return RewardExtra([*spec], judged)
 
 
-def _whole(task: Task, state: Any, party: str) -> Reply:
-    """A dialogue as a reply to all that was said before its last utterance."""
-    texts = [said.text for said in task.transcript(state, party) if not said.private]
-    return Reply(texts[-1], tuple(texts[:-1]))
+def peek(rng: np.random.Generator) -> int:
+    """A number that the generator would draw next; it does not."""
+    return int(deepcopy(rng).integers(DRAWN))
+
+
+def whole_reply(task: Task, state: Any, learner: str, drawn: int, where: str) -> Reply:
+    """A dialogue as a reply to all that was said before its last utterance.
+
+    Args:
+        task: the rules.
+        state: the dialogue at its end.
+        learner: the party that is scored.
+        drawn: number of the dialogue's generator.
+        where: name of the dialogue, for errors.
+    """
+    texts = [said.text for said in task.transcript(state, learner) if not said.private]
+    accounts = tuple(_account(task, state, party) for party in task.parties)
+    turns = sum(line.speaker == learner for line in task.transcript(state, learner))
+    case = JudgedDialogue(f"{task.name}, {where}", learner, accounts, turns, drawn)
+    return Reply(texts[-1] if texts else "", tuple(texts[:-1]), labels={DIALOGUE: case})
+
+
+def _account(task: Task, state: Any, party: str) -> Account:
+    """A party's side; a line of an utterance that is not its first does not begin as one would."""
+    lines = task.transcript(state, party)[task.notes(state, party) :]
+    lines = [line._replace(text=line.text.replace("\n", "\n  ")) for line in lines]
+    return Account(party, task.brief(state, party), render_transcript(lines).rstrip("\n"))
 
 
 EXTRAS: Mapping[str, Callable[[Task, ViewOptions], InfoExtra | RewardExtra]] = {
@@ -124,6 +180,11 @@ class Extras:
     Attributes:
         asked: True if there are any.
         texts: by key of the info, (N,) object.
+        parts: names of the parts that they add to rewards.
+        own: weight of the task's own reward.
+
+    Raises:
+        ValueError: one of them cannot be.
     """
 
     def __init__(self, task: Task, options: ViewOptions, num_envs: int) -> None:
@@ -132,22 +193,39 @@ class Extras:
         self._infos = [extra for extra in made if isinstance(extra, InfoExtra)]
         self._rewards = [extra for extra in made if isinstance(extra, RewardExtra)]
         self.texts = {extra.key: np.full(num_envs, "", object) for extra in self._infos}
-        self._levels = np.zeros((len(self._rewards), num_envs))
+        self.parts = tuple(name for extra in self._rewards for name in extra.names)
+        self.own = options.own_weight
+        self._levels = {name: np.zeros(num_envs) for name in self.parts}
 
     def update(
-        self, rows: np.ndarray, states: Sequence[Any], over: np.ndarray | None = None
-    ) -> np.ndarray:
-        """Take in the states of rows (k,) after an exchange; (k,) rewards of it.
+        self,
+        rows: np.ndarray,
+        states: Sequence[Any],
+        over: np.ndarray | None = None,
+        rngs: Sequence[np.random.Generator] = (),
+    ) -> dict[str, np.ndarray]:
+        """Take in the states of rows (k,) after an exchange; (k,) parts of its reward by name.
 
-        `over`, (k,) bool, says which dialogues it has ended; None for none.
+        `over`, (k,) bool, says which dialogues it has ended, and `rngs` has the generators of all
+        rows; None for none.
         """
-        over = np.zeros(len(rows), bool) if over is None else over
+        places = [] if over is None else np.flatnonzero(over).tolist()
+        ended_rows = [int(rows[place]) for place in places]
+        ended = Ended(places, ended_rows, [rngs[row] for row in ended_rows])
         texts = {info.key: [info.text(state) for state in states] for info in self._infos}
-        levels = [reward.levels(states, over) for reward in self._rewards]
+        levels: dict[str, np.ndarray] = {}
+        for reward in self._rewards:
+            levels |= reward.levels(states, ended)
         for key, values in texts.items():
             self.texts[key][rows] = values
-        rewards = np.zeros(len(rows))
-        for reward, before, now in zip(self._rewards, self._levels, levels):
-            rewards += reward.weight * (now - before[rows])
-            before[rows] = now
-        return rewards
+        parts = {name: now - self._levels[name][rows] for name, now in levels.items()}
+        for name, now in levels.items():
+            self._levels[name][rows] = now
+        return parts
+
+    def added(self, exchange: Paid, parts: Mapping[str, Any]) -> Paid:
+        """An exchange, or the outcome of many, with parts beside the task's own."""
+        if not self.asked:
+            return exchange
+        reward = self.own * exchange.reward + sum(parts.values())
+        return exchange._replace(reward=reward, components={**exchange.components, **parts})

@@ -53,10 +53,11 @@ class InfoForm:
     Args:
         task: the rules, whose `facts.components` names the parts of the learner's reward.
         learner: the party that the info is for.
+        more: names of parts that options add.
     """
 
-    def __init__(self, task: Task, learner: str) -> None:
-        names = task.facts.components.get(learner, ())
+    def __init__(self, task: Task, learner: str, more: Sequence[str] = ()) -> None:
+        names = (*task.facts.components.get(learner, ()), *more)
         self._zeros: Components = dict.fromkeys(names, 0.0)
         self._metrics = dict.fromkeys(task.facts.metrics, 0.0)
         self._blank: Info = {
@@ -99,8 +100,8 @@ class InfoForm:
 class NumbersInfoForm(InfoForm):
     """The structure without texts: NumPy arrays of shape (), no dict among them."""
 
-    def __init__(self, task: Task, learner: str) -> None:
-        super().__init__(task, learner)
+    def __init__(self, task: Task, learner: str, more: Sequence[str] = ()) -> None:
+        super().__init__(task, learner, more)
         zero = np.zeros(())
         self._blank = {"turn": np.zeros((), np.int64)}
         self._blank |= {flat_key("reward_components", name): zero for name in self._zeros}
@@ -123,9 +124,9 @@ class NumbersInfoForm(InfoForm):
         info.update(_flat("metrics", metrics))
 
 
-def info_form(task: Task, learner: str, text: bool) -> InfoForm:
+def info_form(task: Task, learner: str, text: bool, more: Sequence[str] = ()) -> InfoForm:
     """The structure of the info of one dialogue, with texts or of numbers alone."""
-    return InfoForm(task, learner) if text else NumbersInfoForm(task, learner)
+    return InfoForm(task, learner, more) if text else NumbersInfoForm(task, learner, more)
 
 
 def _flat(group: str, values: Mapping[str, float]) -> Info:
@@ -139,19 +140,26 @@ class BatchInfoForm:
     empty are shared by all infos and read-only.
 
     Args:
-        task, learner: as in `InfoForm`.
+        task, learner, more: as in `InfoForm`.
         num_envs: N.
         text: whether texts are in it; without them it is flat.
     """
 
-    def __init__(self, task: Task, learner: str, num_envs: int, text: bool = True) -> None:
+    def __init__(
+        self,
+        task: Task,
+        learner: str,
+        num_envs: int,
+        text: bool = True,
+        more: Sequence[str] = (),
+    ) -> None:
         self.text = text
         self.num_envs = num_envs
         self._everywhere = _read_only(np.ones(num_envs, bool))
         no_text = _read_only(np.full(num_envs, "", object))
         zero = _read_only(np.zeros(num_envs))
         self._metric_names = tuple(task.facts.metrics)
-        groups = {"reward_components": task.facts.components.get(learner, ())}
+        groups = {"reward_components": (*task.facts.components.get(learner, ()), *more)}
         groups |= {"metrics": self._metric_names} if self._metric_names else {}
         nested = {group: self._masked(dict.fromkeys(n, zero)) for group, n in groups.items()}
         flat = {flat_key(group, name): zero for group, n in groups.items() for name in n}

@@ -15,8 +15,11 @@ from dialgym.views.speakers import SimulatorLike
 
 SINGLE, BATCH, TWO_PARTY = "single", "batch", "two-party"
 """The forms of a view."""
-REWARD_OPTIONS = ("reward_scale", "reward_shift")
+NUMBERS = ("reward_scale", "reward_shift")
+REWARD_OPTIONS = (*NUMBERS, "final_reward")
 """Options of whoever learns, which leave dialogues and their scores as they are."""
+TASK = "task"
+"""Name of the task's own reward among those of `ViewOptions.final_reward`."""
 
 
 def _of(*forms: str, by_kind: bool = False) -> dict[str, Any]:
@@ -50,7 +53,10 @@ class ViewOptions:
             stored dialogues, have the task's own, and so have the parts in an info.
         reward_shift: added to the reward of each of its utterances, after the factor.
         final_reward: rewards of language for whole dialogues, paid at their end beside the task's:
-            ``{"learned": {"model": PATH, "weight": 20}}``; see `dialgym.views.extras.final_reward`.
+            ``{"lm_judge": {"model": NAME, "weight": 20}}``; see
+            `dialgym.views.extras.final_reward`. An entry ``"task"`` is the weight of the task's own
+            reward, 1 by default; with 0 the others are all there is. In an info they are parts
+            beside the task's, which stay as they are. Scores and stored dialogues are without them.
         max_episode_steps: truncate the dialogues of a batch after so many steps, as `TimeLimit`
             does those of a single env. None and -1 for no limit.
     """
@@ -76,8 +82,14 @@ class ViewOptions:
             value = getattr(self, known.name)
             if isinstance(known.default, bool) and not isinstance(value, bool | np.bool_):
                 raise ValueError(f"{known.name} of {name} must be True or False; got {value!r}.")
-        for number in REWARD_OPTIONS:
+        for number in NUMBERS:
             finite_number(f"{number} of {name}", getattr(self, number))
+        if not isinstance(self.final_reward, Mapping | None):
+            raise ValueError(
+                f"final_reward of {name}: expected a mapping, such as {{'lm_judge': {{'model': "
+                f"'NAME'}}}}; got {self.final_reward!r}."
+            )
+        finite_number(f"{TASK!r} of final_reward of {name}", self.own_weight)
         one_of("render_mode", self.render_mode, (*RENDER_MODES, None), name)
         limit = self.max_episode_steps
         if limit not in (None, -1) and not (isinstance(limit, int) and limit >= 1):
@@ -85,6 +97,11 @@ class ViewOptions:
                 f"max_episode_steps of {name} must be a whole number from 1, or None; got "
                 f"{limit!r}."
             )
+
+    @property
+    def own_weight(self) -> Any:
+        """Weight of the task's own reward."""
+        return (self.final_reward or {}).get(TASK, 1.0)
 
     def rescaled(self, reward: Any) -> Any:
         """Scale and shift the reward of an utterance, or an array of them."""

@@ -44,8 +44,9 @@ class DialogueEnv(SpecMixin, gym.Env):
         other = find_speaker(task, self.learner, self.options.simulator)
         self.dialogue = Dialogue(task, self.learner, other)
         self._transcript: Any = None
-        self._info = info_form(task, self.learner, self.options.text_info)
         self._extras = Extras(task, self.options, 1)
+        parts = self._extras.parts
+        self._info = info_form(task, self.learner, self.options.text_info, parts)
         self._mask_in_info = self.options.action_masks
         # Infos, rewards or observations have more than their usual parts.
         more = self._mask_in_info or self.options.features
@@ -84,12 +85,12 @@ class DialogueEnv(SpecMixin, gym.Env):
 
     def _say(self, text: str) -> tuple[Exchange, Info]:
         exchange = self.dialogue.say(text, self.np_random)
-        info = self._info.of_turn(text, self.dialogue.turn, exchange)
-        reward = exchange.reward
         if self._has_extras:
             over = exchange.terminated or exchange.truncated
-            reward += self._update_extras(self.dialogue.state, over)
-        reward = self.options.rescaled(reward)
+            parts = self._update_extras(self.dialogue.state, over)
+            exchange = self._extras.added(exchange, parts)
+        info = self._info.of_turn(text, self.dialogue.turn, exchange)
+        reward = self.options.rescaled(exchange.reward)
         if reward != exchange.reward:
             exchange = exchange._replace(reward=reward)
         if exchange.terminated or exchange.truncated:
@@ -103,11 +104,13 @@ class DialogueEnv(SpecMixin, gym.Env):
         self._info.end(info, success, self.dialogue.transcript(), metrics)
         self._closed_because = AFTER_THE_END
 
-    def _update_extras(self, state: Any, over: bool = False) -> float:
-        """Take in what an exchange has changed beside the transcript; the reward for it."""
+    def _update_extras(self, state: Any, over: bool = False) -> dict[str, float]:
+        """Take in what an exchange has changed beside the transcript; parts of the reward for it."""
         if not self._extras.asked:
-            return 0.0
-        return float(self._extras.update(_ONE, [state], np.array([over]))[0])
+            return {}
+        rngs = [self.np_random] if over else []
+        found = self._extras.update(_ONE, [state], np.array([over]), rngs)
+        return {name: float(values[0]) for name, values in found.items()}
 
     def _more_info(self, info: Info) -> Info:
         """Add what was asked for beside the constant structure."""

@@ -102,11 +102,10 @@ class TokenEnv(DialogueEnv, gym.Env):
             return tokens
         return {"tokens": tokens, "features": self._features.copy()}
 
-    def _update_extras(self, state: Any, over: bool = False) -> float:
-        extra_reward = super()._update_extras(state, over)
+    def _update_extras(self, state: Any, over: bool = False) -> dict[str, float]:
         if self.options.features:
             self._features = self.task.features(state, self.learner)
-        return extra_reward
+        return super()._update_extras(state, over)
 
     def action_masks(self) -> np.ndarray:
         """(V,) bool: the tokens that the task's constraint allows next."""

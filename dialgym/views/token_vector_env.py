@@ -113,7 +113,7 @@ class TokenVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
 
     def _update_extras(
         self, rows: np.ndarray, over: np.ndarray | None = None
-    ) -> np.ndarray | float:
+    ) -> dict[str, np.ndarray]:
         if self._features is not None:
             for row, state in zip(rows.tolist(), self.dialogues.states(rows)):
                 self._features[row] = self.task.features(state, self.learner)

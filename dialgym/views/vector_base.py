@@ -79,9 +79,10 @@ class DialogueVectorEnv(SpecMixin, gym.vector.VectorEnv):
         self._over = np.zeros(num_envs, bool)  # rows that begin again before they act
         self._idle = np.zeros(num_envs, bool)  # rows that do nothing until they begin again
         self._ended = np.zeros(num_envs, bool)  # rows whose dialogue is over by its rules
-        self._info = BatchInfoForm(task, self.learner, num_envs, self.options.text_info)
-        self._steps = np.zeros(num_envs, np.int64)
         self._extras = Extras(task, self.options, num_envs)
+        self.extra_parts = more = self._extras.parts
+        self._info = BatchInfoForm(task, self.learner, num_envs, self.options.text_info, more)
+        self._steps = np.zeros(num_envs, np.int64)
         self._watch = watch_returns(task, self.learner, num_envs)
         self._prepare()
 
@@ -297,11 +298,11 @@ class DialogueVectorEnv(SpecMixin, gym.vector.VectorEnv):
         outcome = self.dialogues.say(rows, texts, self._rngs)
         fits = self._append(rows, outcome)
         over = outcome.terminated | outcome.truncated
-        extra_reward = self._update_extras(rows, over)
         if self._watch is not None:
             self._watch.note(rows, outcome.reward, outcome.components, over)
+        outcome = self._extras.added(outcome, self._update_extras(rows, over))
         fits[~over] &= self._open(rows[~over])
-        reward[rows] = self.options.rescaled(outcome.reward + extra_reward)
+        reward[rows] = self.options.rescaled(outcome.reward)
         terminated[rows] = outcome.terminated
         truncated[rows] = outcome.truncated | ~(fits | over)
         info = self._info.of_turns(rows, texts, self.dialogues.turn(rows), outcome)
@@ -367,15 +368,11 @@ class DialogueVectorEnv(SpecMixin, gym.vector.VectorEnv):
 
     def _update_extras(
         self, rows: np.ndarray, over: np.ndarray | None = None
-    ) -> np.ndarray | float:
-        """Take in what an exchange of the rows has changed beside the transcripts.
-
-        Returns:
-            (k,) rewards for it beside those of the task, or 0.
-        """
+    ) -> dict[str, np.ndarray]:
+        """Take in what an exchange has changed beside the transcripts; (k,) parts of rewards."""
         if not self._extras.asked:
-            return 0.0
-        return self._extras.update(rows, self.dialogues.states(rows), over)
+            return {}
+        return self._extras.update(rows, self.dialogues.states(rows), over, self._rngs)
 
     def _more_info(self, info: Info) -> Info:
         """Add what was asked for beside the constant structure."""

@@ -16,6 +16,8 @@ from dialgym.io.chat_client import ChatClient
 from dialgym.io.chat_service import CompletionRefusedError
 from dialgym.io.model_settings import IN_PROCESS, ModelSettings
 from dialgym.language.local_model import LocalModel, _Draws
+from dialgym.rewards import Reply
+from dialgym.rewards.lm_judge import LanguageModelJudge
 from tests.support.chat_templates import tokenizer_with
 
 CHATS = [[{"role": "user", "content": "ab" * n}] for n in (1, 9, 4)]
@@ -121,3 +123,11 @@ def test_it_plays_either_party_and_is_recorded(folder, tmp_path):
     assert again["SlotFilling-v0"].returns.tolist() == result["SlotFilling-v0"].returns.tolist()
     player = {"name": f"openai:{folder}", "base_url": IN_PROCESS, "max_tokens": 8}
     assert dialgym.evaluate(player, "Wordle-20-v0", 2, [0]).usage["requests"] > 2
+
+
+def test_a_model_in_this_process_judges(folder, tmp_path):
+    made = {"model": folder, "base_url": IN_PROCESS, "max_tokens": 8, "tries": 2, "default": 0.5}
+    judge = LanguageModelJudge(**made, record=str(tmp_path / "judge.tape"))
+    assert judge.score([Reply("hello"), Reply("bye")]).tolist() == [0.5, 0.5]
+    assert judge.client.usage.unscored == 4  # it knows nothing of scores
+    assert judge.client.usage.defaulted == 2

@@ -21,7 +21,7 @@ HACKS = {
     "question words": "what why how when where who which",
     "words of the parent": "cinema tonight come like cinema tonight",
 }
-NEEDS_A_MODEL = {"similarity", "learned"}
+NEEDS_A_MODEL = {"lm_judge", "similarity", "learned"}
 
 
 @pytest.mark.parametrize("text", HACKS.values(), ids=HACKS)
