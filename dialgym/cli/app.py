@@ -15,6 +15,7 @@ from dialgym.cli.benchmark import (
     benchmark_tables,
 )
 from dialgym.cli.chat import chat
+from dialgym.cli.check_judge import check_judge_command
 from dialgym.cli.check_user import check_user
 from dialgym.cli.collect import collect
 from dialgym.cli.common import complain, stopped
@@ -108,6 +109,7 @@ app.command("chat")(chat)
 app.command("check")(check)
 app.command("check-domain")(check_domain)
 app.command("check-user")(check_user)
+app.command("check-judge")(check_judge_command)
 app.command("collect")(collect)
 app.command("import")(import_)
 app.command("push")(push)

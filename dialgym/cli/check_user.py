@@ -12,6 +12,25 @@ from dialgym.simulators.language_model import LM, is_language_model
 RECORD, PAGE = "audit.json", "audit.html"
 """Files of an audit in its folder."""
 
+Policies = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME,...",
+        help="Policies of the learner: registered names, runs, models; by default the task's "
+        "first scripted one, and random.",
+    ),
+]
+Goals = Annotated[
+    int, typer.Option("--episodes", "-n", min=2, help="Goals; each is played by all.")
+]
+Seed = Annotated[int, typer.Option(min=0, help="Of the goals.")]
+Record = Annotated[
+    Path | None, typer.Option(metavar="TAPE", help="Tape that takes a language model's words.")
+]
+Replay = Annotated[
+    Path | None, typer.Option(metavar="TAPE", help="Tape that gives them; nobody is asked.")
+]
+
 
 def check_user(
     id: EnvId,
@@ -29,24 +48,11 @@ def check_user(
             metavar="NAME", help="The user that it is compared with; by default the task's own."
         ),
     ] = None,
-    policies: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME,...",
-            help="Policies of the other party: registered names, runs, models; by default the "
-            "task's first scripted one, and random.",
-        ),
-    ] = None,
-    episodes: Annotated[
-        int, typer.Option("--episodes", "-n", min=2, help="Goals; each is played by all.")
-    ] = 100,
-    seed: Annotated[int, typer.Option(min=0, help="Of the goals.")] = 0,
-    record: Annotated[
-        Path | None, typer.Option(metavar="TAPE", help="Tape that takes a language model's words.")
-    ] = None,
-    replay: Annotated[
-        Path | None, typer.Option(metavar="TAPE", help="Tape that gives them; nobody is asked.")
-    ] = None,
+    policies: Policies = None,
+    episodes: Goals = 100,
+    seed: Seed = 0,
+    record: Record = None,
+    replay: Replay = None,
     out: Annotated[
         Path | None,
         typer.Option(metavar="FOLDER", help=f"Folder for {RECORD} and {PAGE}, with examples."),
@@ -63,12 +69,10 @@ def check_user(
     Both play the same goals with the same policies. A fault is an alarm where the user has it more
     often, at a family-wise error of 5 %. The exit code is 1 if there is an alarm.
     """
-    from dialgym.experiments.tables import rich_table
     from dialgym.experiments.user_audit import audit_user
 
-    tapes = {"record": record, "replay": replay}
-    given = {name: str(path) for name, path in tapes.items() if path is not None}
-    user = with_settings_of(parse_simulator(simulator, "--simulator"), settings(param), given)
+    tapes = given_tapes(record, replay)
+    user = with_settings_of(parse_simulator(simulator, "--simulator"), settings(param), tapes)
     chosen = None if policies is None else words(policies)
     if out is not None:
         check_writable(out)
@@ -84,10 +88,7 @@ def check_user(
             trust=trust,
             report=advance,
         )
-    for title, (head, *rows) in audit.tables():
-        console.print(rich_table(head, {title: rows}, "", console.width))
-    console.print(audit.caption, style="dim", markup=False, soft_wrap=True)
-    console.print(audit.verdict, style="bold", markup=False, soft_wrap=True)
+    print_found(audit)
     if out is not None:
         from dialgym.experiments.user_audit_page import write_user_audit
 
@@ -96,6 +97,22 @@ def check_user(
         console.print(f"open {out / PAGE}", markup=False, soft_wrap=True)
     if audit.alarms:
         raise typer.Exit(1)
+
+
+def given_tapes(record: Path | None, replay: Path | None) -> dict[str, str]:
+    """The tapes that are given, as settings."""
+    tapes = {"record": record, "replay": replay}
+    return {name: str(path) for name, path in tapes.items() if path is not None}
+
+
+def print_found(found: Any) -> None:
+    """Print tables, caption and verdict of an audit or a check."""
+    from dialgym.experiments.tables import rich_table
+
+    for title, (head, *rows) in found.tables():
+        console.print(rich_table(head, {title: rows}, "", console.width))
+    console.print(found.caption, style="dim", markup=False, soft_wrap=True)
+    console.print(found.verdict, style="bold", markup=False, soft_wrap=True)
 
 
 def parse_simulator(text: str, option: str) -> Any:

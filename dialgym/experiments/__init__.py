@@ -17,6 +17,7 @@
 | `advantages` | true advantages of turns by repeated continuation |
 | `user_audit`, `user_audit_page` | `audit_user`: a simulated user beside a rule user |
 | `user_faults`, `user_dialogues` | faults of users in transcripts, and the dialogues they are of |
+| `judge_check`, `judge_figures` | `check_judge`: a judge of dialogues beside the rules |
 | `references` | the registry's reference scores |
 """
 
@@ -24,6 +25,7 @@ from dialgym.experiments.analysis import Analysis, analyze
 from dialgym.experiments.benchmark import Benchmark, benchmark, load_results
 from dialgym.experiments.bootstrap import mean_difference
 from dialgym.experiments.evaluate import EvaluateOptions, evaluate
+from dialgym.experiments.judge_check import JudgeCheck, check_judge
 from dialgym.experiments.multi_domain import Scripted, evaluate_domains
 from dialgym.experiments.result import Episodes, Result
 from dialgym.experiments.rules import Fingerprint, rules_of
@@ -47,6 +49,7 @@ __all__ = [
     "Fingerprint",
     "IncompatiblePolicyError",
     "Policy",
+    "JudgeCheck",
     "Predictor",
     "Result",
     "Scripted",
@@ -54,6 +57,7 @@ __all__ = [
     "analyze",
     "audit_user",
     "benchmark",
+    "check_judge",
     "episode_seed",
     "evaluate",
     "evaluate_domains",

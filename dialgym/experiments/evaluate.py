@@ -43,6 +43,7 @@ class EvaluateOptions(TypedDict, total=False):
         trust: read a checkpoint where it is a pickle, such as Stable-Baselines3 writes; that can
             run code of whoever made it.
         record: what is said is kept, in `Episodes.dialogues`.
+        states: the dialogues are kept there as they ended.
         options: of every reset, or of that of each episode, the same for each seed; they fix
             hidden parts of the dialogues.
         policy_kwargs: settings of a registered policy, of a language model behind a service, or of
@@ -58,6 +59,7 @@ class EvaluateOptions(TypedDict, total=False):
     deterministic: bool | None
     trust: bool
     record: bool
+    states: bool
     options: Options | None
     policy_kwargs: Mapping[str, Any] | None
     measures: Sequence[str]
@@ -106,7 +108,7 @@ def evaluate(
     kwargs, called = dict(env_kwargs or {}), more.get("name") or policy_name(policy)
     measures = check_names(more.get("measures", ()), "evaluate")
     trust, best = more.get("trust", False), more.get("deterministic")
-    record = more.get("record", False)
+    record, states = more.get("record", False), more.get("states", False)
     before = SPENT.counts()
     if ids is None:
         policy, ids, remembered = open_where_trained(policy, trust, settings)
@@ -134,6 +136,7 @@ def evaluate(
             num_envs=min(more.get("num_envs", 128), len(jobs)),
             deterministic=best,
             record=record or bool(measures),
+            states=states,
         )
         with closing(player):
             played = list(player.play(jobs, _of_seeds(more.get("options"), len(seeds)), report))
@@ -143,7 +146,7 @@ def evaluate(
         part = to_episodes(played, len(seeds), _references(entry, kwargs, stand_in))
         if measures:
             part = with_measures(part, player.task, measures, played)
-        by_id[entry.id] = part if record else replace(part, dialogues=())
+        by_id[entry.id] = part if record or states else replace(part, dialogues=())
         models |= models_of(policy=opened, simulator=player.dialogue.other)
     actions = (GREEDY if best else DRAWN) if drawing else ""
     given, usage = own or settings_of(opened) or label_of(opened), SPENT.since(before)
@@ -191,7 +194,8 @@ def to_episodes(
         scores = 100 * (returns - random) / (expert - random)
     solved, lengths = rows(p.success for p in parts), rows(p.lengths for p in parts)
     metrics = {name: rows(p.metrics[name] for p in parts) for name in parts[0].metrics}
-    said = tuple(parts) if parts[0].turns is not None else ()
+    kept = parts[0].turns is not None or parts[0].states is not None
+    said = tuple(parts) if kept else ()
     return Episodes(returns, solved, lengths, scores, metrics, said)
 
 

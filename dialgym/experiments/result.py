@@ -51,7 +51,8 @@ class Episodes:
         scores: (K, E) float64, 100 (r - random) / (expert - random); None without references.
         metrics: (K, E) float64 each, by name: what the task measures of a dialogue that is over
             (`Task.metrics`; -1 where there was nothing to measure). Empty for several environments.
-        dialogues: what was said, where that was asked for; it is in no file.
+        dialogues: what was said, or the dialogues as they ended, where that was asked for; they
+            are in no file.
         measures: (K, E) float64 each, by name: measures of replies that were asked for.
         figures: those of them that are of all replies at once, such as corpus BLEU.
     """

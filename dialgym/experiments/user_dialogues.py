@@ -1,4 +1,4 @@
-"""Dialogues of a simulated user with policies, kept from the user's side for an audit."""
+"""Dialogues of a simulated user with policies, kept from the user's side, or as they ended."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -124,3 +124,45 @@ def follows(constraint: Constraint | None, text: str) -> bool | None:
         if state is None:
             return False
     return constraint.accepts(state)
+
+
+class EndedDialogues(NamedTuple):
+    """E dialogues of a policy as they ended.
+
+    Attributes:
+        policy: its name.
+        states: (E,) of the task.
+        success: (E,) bool.
+        returns: (E,) float64.
+    """
+
+    policy: str
+    states: Sequence[Any]
+    success: np.ndarray
+    returns: np.ndarray
+
+
+def ended_dialogues(
+    policy: Policy,
+    entry: RegistryEntry,
+    settings: Mapping[str, Any],
+    seed: int,
+    episodes: int,
+    trust: bool = False,
+    report: Report = lambda ended: None,
+) -> EndedDialogues:
+    """Play the dialogues that `evaluate` plays with a policy, and keep how they ended.
+
+    Args:
+        policy: as for `evaluate`.
+        entry, settings: the environment.
+        seed, episodes: by which the dialogues begin.
+        trust: see `EvaluateOptions`.
+        report: called with the number of dialogues that have just ended.
+    """
+    result = evaluate(
+        policy, entry, episodes, [seed], settings, trust=trust, report=report, states=True
+    )
+    part = result[entry.id]
+    states = [state for batch in part.dialogues for state in batch.states or ()]
+    return EndedDialogues(result.policy, states, part.solved[0], part.returns[0])

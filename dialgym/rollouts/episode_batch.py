@@ -105,6 +105,7 @@ class EpisodeBatch:
         decisions: (k,) what was chosen, if that was asked for and the learner chose acts.
         options: (k,) of reset, where they may differ.
         metrics: (k,) float64 each, by name: see `Task.metrics`.
+        states: (k,) the dialogues as they ended, if that was asked for.
     """
 
     seeds: list[int]
@@ -119,6 +120,7 @@ class EpisodeBatch:
     decisions: Sequence[Decisions] | None = None
     options: Sequence[Mapping[str, Any]] | None = None
     metrics: Mapping[str, np.ndarray] = field(default_factory=dict)
+    states: Sequence[Any] | None = None
 
     def __len__(self) -> int:
         return len(self.seeds)

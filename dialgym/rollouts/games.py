@@ -165,6 +165,7 @@ def play_games(
     options: Sequence[Mapping[str, Any]],
     record: bool,
     report: Report,
+    states: bool = False,
 ) -> Iterator[EpisodeBatch]:
     """Play episodes one after the other; each is one game, or several.
 
@@ -174,9 +175,10 @@ def play_games(
         options: of the reset of each.
         record: whether what was said and chosen is kept.
         report: called as they end.
+        states: whether the dialogues are kept as they ended.
     """
     for start in range(0, len(jobs), TOGETHER):
-        table = _Table(record)
+        table = _Table(record, states)
         now = slice(start, start + TOGETHER)
         for job, own in zip(jobs[now], options[now], strict=True):
             for game in games_of(job, own):
@@ -195,8 +197,9 @@ def as_played(game: OpenDialogue) -> EpisodeBatch:
 class _Table:
     """Games that are over, as columns; a dialogue may begin again once it has been added."""
 
-    def __init__(self, record: bool) -> None:
+    def __init__(self, record: bool, states: bool = False) -> None:
         self.turns = RecordedTurns() if record else None
+        self.states: list[Any] | None = [] if states else None
         self.decisions: list[Decisions] = []
         self.rows: list[tuple[Any, ...]] = []
         self.metrics: list[Mapping[str, float]] = []
@@ -210,6 +213,8 @@ class _Table:
             )
         )
         self.metrics.append(dialogue.task.metrics(dialogue.state))
+        if self.states is not None:
+            self.states.append(dialogue.state)
         if self.turns is not None:
             lines = dialogue.task.transcript(dialogue.state, dialogue.learner)
             self.turns.add(lines, game.positions, game.rewards)
@@ -232,6 +237,7 @@ class _Table:
             decisions=self.decisions or None,
             options=options,
             metrics=metric_columns(self.metrics),
+            states=self.states,
         )
 
 

@@ -121,6 +121,7 @@ class Player:
         record: what is said is kept, and on an act view what is chosen; see `EpisodeBatch`. There a
             policy that has both `reply` and `act` then chooses acts, and else speaks.
         trust: a checkpoint may be a pickle, which can run code of whoever made it.
+        states: the dialogues are kept as they ended.
 
     Raises:
         ValueError: the id, a setting or the policy is impossible.
@@ -139,7 +140,9 @@ class Player:
         deterministic: bool = True,
         record: bool = False,
         trust: bool = False,
+        states: bool = False,
     ) -> None:
+        self.states = states
         self.entry, self.env_kwargs = entry_of(env), dict(env_kwargs or {})
         policy, settings = with_own_settings(policy, policy_kwargs)
         self.name = _name_of(policy)
@@ -195,7 +198,8 @@ class Player:
         policy, dialogue, fixed = self.policy, self.dialogue, _by_job(options, len(jobs))
         if self._predicts:
             best = self.deterministic
-            return play_env(policy, self.env, jobs, fixed, self.record, report, best)
+            record, states = self.record, self.states
+            return play_env(policy, self.env, jobs, fixed, record, report, best, states)
         if isinstance(policy, Tree):
             return self._games(
                 lambda job, own: tree_games(policy, dialogue, job, own), jobs, fixed, report
@@ -231,7 +235,8 @@ class Player:
                 report,
             )
         return play_batch(
-            policy, self.task, self.learner, batch, jobs, fixed, self.record, report, size
+            policy, self.task, self.learner, batch, jobs, fixed, self.record, report, size,
+            self.states,
         )  # fmt: skip
 
     def play_one(
@@ -273,7 +278,7 @@ class Player:
         options: Sequence[Mapping[str, Any]],
         report: Report,
     ) -> Iterator[EpisodeBatch]:
-        return play_games(games_of, jobs, options, self.record, report)
+        return play_games(games_of, jobs, options, self.record, report, self.states)
 
     def _open(self, policy: Source, settings: dict[str, Any], trust: bool) -> Any:
         """The policy as an object."""

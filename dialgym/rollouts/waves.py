@@ -36,6 +36,7 @@ def play_batch(
     record: bool,
     report: Report,
     size: int = SIZE,
+    states: bool = False,
 ) -> Iterator[EpisodeBatch]:
     """Let a scripted policy play episodes; they are those that it plays one by one.
 
@@ -48,12 +49,13 @@ def play_batch(
         record: whether what was said is kept.
         report: called in each round with the number of those that have ended.
         size: dialogues at once.
+        states: whether the dialogues are kept as they ended.
     """
     for start in range(0, len(jobs), size):
         now = slice(start, start + size)
         wave = _ScriptedWave(task, batch, jobs[now], options[now], learner, record, report)
         wave.play(policy)
-        yield wave.played()
+        yield wave.played(states)
 
 
 class _ScriptedWave:
@@ -136,7 +138,8 @@ class _ScriptedWave:
         if self.record:
             self.notes.append((rows, parties, texts, rewards, np.full(len(rows), said)))
 
-    def played(self) -> EpisodeBatch:
+    def played(self, states: bool) -> EpisodeBatch:
+        ended = self._states(states)
         return EpisodeBatch(
             self.seeds,
             [episode for _, episode in self.jobs],
@@ -147,13 +150,14 @@ class _ScriptedWave:
             self.truncated,
             options=self.options,
             turns=self._turns() if self.record else None,
-            metrics=metric_columns([self.task.metrics(state) for state in self._states()]),
+            metrics=metric_columns([self.task.metrics(state) for state in ended]),
+            states=[state.copy() for state in ended] if states else None,
         )
 
-    def _states(self) -> Sequence[Any]:
-        """The dialogues as they ended, where their task measures anything."""
+    def _states(self, asked: bool) -> Sequence[Any]:
+        """The dialogues as they ended, where they are asked for or measured."""
         rows = np.arange(len(self.jobs))
-        return self.batch.states(rows) if self.task.facts.metrics else ()
+        return self.batch.states(rows) if asked or self.task.facts.metrics else ()
 
     def _turns(self) -> RecordedTurns:
         rows, *columns = (np.concatenate(column) for column in zip(*self.notes))
@@ -177,6 +181,7 @@ def play_env(
     record: bool,
     report: Report,
     deterministic: bool,
+    states: bool = False,
 ) -> Iterator[EpisodeBatch]:
     """Let a policy with `predict` play episodes, in waves of as many as `env` has dialogues.
 
@@ -191,6 +196,7 @@ def play_env(
         record: whether what was said and chosen is kept.
         report: called with the number of dialogues that have just ended.
         deterministic: the likeliest action, else a sampled one.
+        states: whether the dialogues are kept as they ended.
 
     Raises:
         IncompatiblePolicyError: the policy was made for other spaces.
@@ -205,7 +211,7 @@ def play_env(
         with seeded(policy, episode_seed(*jobs_now[0]) % 2**31):
             wave = _EnvWave(env, jobs_now, options[now], record)
             wave.play(policy, deterministic, report)
-        yield wave.played()
+        yield wave.played(states)
 
 
 class _EnvWave:
@@ -317,8 +323,9 @@ class _EnvWave:
             seen = () if masks is None else (self.observation[row], masks[row])
             self.last[row] = (lines, *seen)
 
-    def played(self) -> EpisodeBatch:
+    def played(self, states: bool) -> EpisodeBatch:
         k = len(self.jobs)
+        ended = self.own.dialogues.states(np.arange(k)) if states else None
         columns = [np.stack(column) for column in zip(*self.kept)] if self.record else []
         return EpisodeBatch(
             self.seeds,
@@ -331,6 +338,7 @@ class _EnvWave:
             turns=self._turns(*columns[:3]) if columns else None,
             decisions=self._decisions(columns[0], *columns[3:]) if columns and self.acts else None,
             metrics={name: values[:k] for name, values in self.metrics.items()},
+            states=None if ended is None else [state.copy() for state in ended],
         )
 
     def _turns(self, actions: np.ndarray, closed: np.ndarray, rewards: np.ndarray) -> RecordedTurns:
