@@ -25,7 +25,7 @@ from dialgym.rewards.compose import RewardRow, reward_rows
 
 ROOT = Path(__file__).parents[1]
 BEGIN, END = "<!-- {}: made by scripts/docs_tables.py -->\n", "<!-- end -->"
-NEEDED = dict.fromkeys(("learned", "intent", "lm_judge"), {"model": "PATH"})
+NEEDED = {name: {"model": "PATH"} for name in ("learned", "intent", "lm_judge")}
 """Settings without which a reward cannot be made."""
 
 

@@ -63,7 +63,7 @@ def check_judge_command(
     given = with_settings_of(judge, {**settings(param), **given_tapes(record, replay)})
     chosen = None if policies is None else words(policies)
     if out is not None:
-        check_writable(out)
+        check_writable(out.parent)
     with progress(judge, (1 + repeats) * episodes * len(chosen or "12")) as advance:
         found = check_judge(
             id,

@@ -235,8 +235,7 @@ def check_judge(
     if not chosen:
         raise ValueError("check_judge: expected at least one policy; got none.")
     played = [
-        ended_dialogues(policy, entry, settings, seed, episodes, trust, report)
-        for policy in chosen
+        ended_dialogues(policy, entry, settings, seed, episodes, trust, report) for policy in chosen
     ]
     before, scores = SPENT.counts(), []
     for each in played:
@@ -262,7 +261,9 @@ def check_judge(
         threshold=least,
         repeats=repeats,
         figures={**figures_of(judged), **_consistency(every, least, reward.bounds)},
-        by_policy=[_by_policy(each.policy, judged, i) for i, each in enumerate(played)],
+        by_policy=[
+            _by_policy(each.policy, judged, i, reward.bounds) for i, each in enumerate(played)
+        ],
         usage=usage,
         model=reward.facts() if isinstance(reward, LanguageModelJudge) else {},
     )
@@ -328,7 +329,10 @@ def _consistency(
     return {**same, name: mean_estimate([apart[None]], PERCENT)}
 
 
-def _by_policy(policy: str, judged: JudgedDialogues, row: int) -> PolicyFigures:
+def _by_policy(
+    policy: str, judged: JudgedDialogues, row: int, bounds: tuple[float, float]
+) -> PolicyFigures:
+    within = bounds if np.isfinite(bounds).all() else None
     success, called = (100.0 * each[row] for each in (judged.success, judged.called))
     return PolicyFigures(
         policy,
@@ -336,5 +340,5 @@ def _by_policy(policy: str, judged: JudgedDialogues, row: int) -> PolicyFigures:
         mean_estimate([called[None]], PERCENT),
         paired_difference(called, success, PERCENT),
         agreement(judged.called[row : row + 1], judged.success[row : row + 1]),
-        mean_estimate([judged.scores[row : row + 1]]),
+        mean_estimate([judged.scores[row : row + 1]], within),
     )

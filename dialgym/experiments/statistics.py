@@ -63,7 +63,7 @@ def wilson(share: float, n: int) -> Estimate:
     spread = QUANTILE**2 / n
     centre = (share + spread / 2) / (1 + spread)
     half = QUANTILE / (1 + spread) * (share * (1 - share) / n + spread / (4 * n)) ** 0.5
-    return Estimate(share, min(centre - half, share), max(centre + half, share))
+    return Estimate(share, max(min(centre - half, share), 0.0), min(max(centre + half, share), 1.0))
 
 
 def iqm(values: np.ndarray) -> float:

@@ -1,4 +1,4 @@
-"""Judges by language model: a score of a dialogue or reply, read strictly from what a model says."""
+"""Judges by language model: scores of dialogues or replies, read strictly from what one says."""
 
 import os
 import re
@@ -200,7 +200,7 @@ class LanguageModelJudge(ModelSettings, Reward):
         )
 
     def facts(self) -> dict[str, Any]:
-        """Facts of its scores: model, host, a hash of sampling, question and version, and a tape."""
+        """Facts of its scores: model, host, a hash of sampling and question, version, tape."""
         asked = [self.sampling(), self.seeded, self.question, self.party, *self.bounds, VERSION]
         made = {"name": f"{SCHEME}{self.model}", "host": self.host}
         tape = {} if self.tape is None else {"tape": self.tape.digest}
@@ -219,7 +219,6 @@ class LanguageModelJudge(ModelSettings, Reward):
     @cached_property
     def _loop(self) -> EventLoop:
         return EventLoop(self.concurrency)
-
 
 
 def case_of(reply: Reply) -> JudgedDialogue:

@@ -105,7 +105,7 @@ class DialogueEnv(SpecMixin, gym.Env):
         self._closed_because = AFTER_THE_END
 
     def _update_extras(self, state: Any, over: bool = False) -> dict[str, float]:
-        """Take in what an exchange has changed beside the transcript; parts of the reward for it."""
+        """Take in what an exchange has changed beside the transcript; parts of its reward."""
         if not self._extras.asked:
             return {}
         rngs = [self.np_random] if over else []

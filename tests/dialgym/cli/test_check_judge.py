@@ -28,7 +28,7 @@ def test_a_judge_is_checked_recorded_and_replayed(tmp_path):
         count = len(server.bodies)
         again = succeed(*command, "--replay", tape)
         assert len(server.bodies) == count == 80
-    assert re.search(r"agreement, % +100\.0 \[9", told)
+    assert re.search(r"agreement, % +100\.0 \[8", told)
     assert "openai:stub agrees with the rules beyond chance: Cohen's kappa 1.00 [" in told
     assert "Cost of 80 judgements: 80 requests, 800 + 160 tokens." in told
     assert "Cost of 80 judgements: 80 replayed." in again

@@ -233,5 +233,3 @@ def test_an_interval_stays_within_bounds_and_has_a_width():
         assert estimate.value == 100 * value
         assert 40 < estimate.high - estimate.low < 60  # of four dialogues
     assert over_goals(kappa, (success, success), (-1.0, 1.0)) is None
-
-

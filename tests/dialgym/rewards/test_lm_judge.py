@@ -1,4 +1,4 @@
-"""Judges by language model: the same scores in all views, read strictly, recorded, within budget."""
+"""Judges by language model: the same scores in all views, read strictly, recorded, in budget."""
 
 import json
 import pickle
@@ -193,9 +193,10 @@ def test_what_has_no_score_is_asked_again_and_then_an_error_that_names_the_dialo
         env = dialgym.make_vec("Wordle-20-utterance-v0", 2, **made)
         env.reset(seed=5)
         told = r"Wordle, row 0: the judge 'stub' gave no score in 2 answers.*got 'Score: 7'"
+        for _ in range(5):
+            env.step(["crane", "crane"])
         with pytest.raises(NoScoreError, match=told):
-            for _ in range(6):
-                env.step(["crane", "crane"])
+            env.step(["crane", "crane"])
         judge = LanguageModelJudge(**lm(server, tries=2, default=0.25))
         assert judge.score([Reply("hello"), Reply("bye")]).tolist() == [0.25] * 2
         assert (judge.client.usage.unscored, judge.client.usage.defaulted) == (4, 2)
@@ -237,9 +238,7 @@ def test_a_recorded_judge_asks_nobody(service, tmp_path, monkeypatch):
 
 def test_dialogues_are_as_they_were_without_it(service):
     made = {"final_reward": {"lm_judge": lm(service)}}
-    plain, judged = (
-        dialgym.make_vec("TwentyQuestions-8-act-v0", 3, **more) for more in ({}, made)
-    )
+    plain, judged = (dialgym.make_vec("TwentyQuestions-8-act-v0", 3, **more) for more in ({}, made))
     for env in (plain, judged):
         env.reset(seed=1)
     for step in range(60):
@@ -331,8 +330,8 @@ def test_what_cannot_be_is_said(settings, told, monkeypatch):
 def test_the_parts_of_a_final_reward_are_checked(reward, told):
     with pytest.raises(ValueError, match=re.escape(told)):
         dialgym.make("Wordle-20-utterance-v0", final_reward=reward)
+    made = {"rewards": {"length": 1}, "final_reward": {"length": 1}}
     with pytest.raises(ValueError, match="'length' is a part of the task's own reward"):
-        made = {"rewards": {"length": 1}, "final_reward": {"length": 1}}
         dialgym.make("DailyDialog-utterance-v0", **made)
 
 
