@@ -175,16 +175,23 @@ def completion_of(content: bytes) -> ModelAnswer:
     try:
         answer = json.loads(content)
         choice = answer["choices"][0]
-        text = choice["message"].get("content") or ""
+        text = _text_of(choice["message"].get("content") or "")
         usage = answer.get("usage") or {}
         counts = [int(usage.get(name) or 0) for name in ("prompt_tokens", "completion_tokens")]
-        if not isinstance(text, str):
-            raise TypeError(f"content is {type(text).__name__}")
         return ModelAnswer(text, str(choice.get("finish_reason") or ""), *counts)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise ServiceFault(
             f"expected a chat completion; got {content[:80]!r} ({type(error).__name__})"
         ) from None
+
+
+def _text_of(content: Any) -> str:
+    """A message's text, whole or in parts; parts that are no text are left out."""
+    if isinstance(content, list):
+        content = "".join(part["text"] for part in content if part.get("type") == "text")
+    if not isinstance(content, str):
+        raise TypeError(f"content is {type(content).__name__}")
+    return content
 
 
 def wait_of(header: str | None) -> float | None:

@@ -170,6 +170,12 @@ def test_an_answer_without_counts_counts_nothing():
     assert completion_of(content) == ("x", "", 0, 0)
 
 
+def test_a_text_may_come_in_parts():
+    parts = [{"type": "reasoning", "text": "no"}, *({"type": "text", "text": t} for t in "ab")]
+    content = json.dumps({"choices": [{"message": {"content": parts}}]}).encode()
+    assert completion_of(content).text == "ab"
+
+
 @pytest.mark.parametrize(
     "budget",
     [{"requests": 2}, {"tokens": 24}, {"money": 20e-6, "prompt_price": 1.0, "answer_price": 0.5}],
