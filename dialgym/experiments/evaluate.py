@@ -10,7 +10,8 @@ import numpy as np
 from dialgym.errors import check_arguments, whole_number
 from dialgym.experiments.measures import check_names, with_measures
 from dialgym.experiments.result import DRAWN, GREEDY, Episodes, Result
-from dialgym.io.model_settings import SPENT
+from dialgym.experiments.understanding import not_understood
+from dialgym.io.model_settings import NOT_UNDERSTOOD, SPENT
 from dialgym.registry import Environment, RegistryEntry, entry_of
 from dialgym.rollouts import EpisodeBatch, Player, Policy, Report
 from dialgym.rollouts.player import open_where_trained, policy_names
@@ -25,9 +26,12 @@ from dialgym.simulators import is_oracle
 from dialgym.simulators.language_model import label_of, models_of
 from dialgym.views.arguments import Options
 from dialgym.views.options import REWARD_OPTIONS
+from dialgym.views.speakers import other_party
 
 NEUTRAL = {"tokenizer", "action_masks", *REWARD_OPTIONS}
 """Arguments of an environment that leave its reference scores valid."""
+POLICY = "policy"
+"""Role of the policy among `Result.models`."""
 
 
 class EvaluateOptions(TypedDict, total=False):
@@ -125,6 +129,7 @@ def evaluate(
     best = not drawing if best is None else best
     by_id = {}
     stand_ins: dict[str, str] = {}
+    unknown = 0
     models: dict[str, dict[str, str]] = {}
     oracle = False
     for entry in entries.values():
@@ -138,6 +143,8 @@ def evaluate(
             record=record or bool(measures),
             states=states,
         )
+        served = models_of(policy=opened, simulator=player.dialogue.other)
+        player.states |= bool(served)
         with closing(player):
             played = list(player.play(jobs, _of_seeds(more.get("options"), len(seeds)), report))
         stand_in, oracle = player.task.stand_in, oracle or is_oracle(player.policy)
@@ -147,12 +154,22 @@ def evaluate(
         if measures:
             part = with_measures(part, player.task, measures, played)
         by_id[entry.id] = part if record or states else replace(part, dialogues=())
-        models |= models_of(policy=opened, simulator=player.dialogue.other)
+        models |= served
+        unknown += _not_understood(player, served, played)
     actions = (GREEDY if best else DRAWN) if drawing else ""
     given, usage = own or settings_of(opened) or label_of(opened), SPENT.since(before)
+    usage |= {NOT_UNDERSTOOD: unknown} if unknown else {}
     return Result(
         called, tuple(seeds), by_id, kwargs, stand_ins, oracle, actions, given, usage, models
     )
+
+
+def _not_understood(player: Player, roles: Iterable[str], played: Iterable[EpisodeBatch]) -> int:
+    """Count the texts of language models of these roles that the task makes nothing of."""
+    task, learner = player.task, player.learner
+    parties = [learner if role == POLICY else other_party(task, learner) for role in roles]
+    states = [state for batch in played for state in batch.states or ()] if parties else []
+    return sum(not_understood(task, state, party) for state in states for party in parties)
 
 
 def _of_seeds(options: Options | None, seeds: int) -> Options | None:

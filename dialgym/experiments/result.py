@@ -144,7 +144,8 @@ class Result:
         policy_kwargs: the policy's settings, such as ``{"beta": 4.0}``; tables say so. Of a
             language model behind a service its host, and a hash of its sampling.
         usage: counts of what such models were asked, of the policy and of simulators: requests,
-            retries, replayed, empty, cut, prompt_tokens, answer_tokens; what is 0 is left out.
+            retries, replayed, empty, cut, prompt_tokens, answer_tokens; and not_understood, texts
+            of theirs that the task makes nothing of, see `understood_lines`; what is 0 is left out.
         models: such models that took part, by role, ``policy`` or ``simulator``: name, host, a hash
             of the sampling and of the prompt's form, and that of the tape where there is one.
     """

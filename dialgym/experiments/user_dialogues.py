@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dialgym.experiments.evaluate import evaluate
+from dialgym.experiments.understanding import understood_lines
 from dialgym.experiments.user_faults import AuditedDialogue
-from dialgym.language import AnyText, Constraint
 from dialgym.registry import RegistryEntry
 from dialgym.rollouts import Policy, Report, episode_seed
 from dialgym.simulators import Speaker
@@ -106,24 +106,8 @@ class Opponents(NamedTuple):
             return AuditedDialogue(policy, job, party, (), (), (), None, success)
         lines, count = self.task.transcript(state, party), self.task.notes(state, party)
         talk, said = self.task.findings(state).talk, lines[count:]
-        if talk is None:
-            constraint = self.task.static_constraint(party)
-            understood = [follows(constraint, line.text) for line in said]
-        else:
-            understood = [bool(reading.kinds) for reading in talk.readings]
+        understood = understood_lines(self.task, state, party)
         return AuditedDialogue(policy, job, party, lines[:count], said, understood, talk, success)
-
-
-def follows(constraint: Constraint | None, text: str) -> bool | None:
-    """Tell if a constraint allows a text; None where there is none that could forbid one."""
-    if constraint is None or isinstance(constraint, AnyText):
-        return None
-    state = constraint.start
-    for char in text:
-        state = constraint.advance(state, char)
-        if state is None:
-            return False
-    return constraint.accepts(state)
 
 
 class EndedDialogues(NamedTuple):

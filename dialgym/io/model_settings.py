@@ -13,6 +13,8 @@ BASE_URL = "OPENAI_BASE_URL"
 """Environment variable with the address of the service where none is given."""
 OPENAI = "https://api.openai.com/v1"
 """Address where there is no such variable."""
+NOT_UNDERSTOOD = "not_understood"
+"""Among the counts of an evaluation: texts of models that their task makes nothing of."""
 IN_PROCESS = "transformers"
 """In the place of an address: a model of that library, in this process."""
 
@@ -124,11 +126,8 @@ class Usage:
 def usage_text(counts: Mapping[str, int]) -> str:
     """``1,200 requests, 3 retries, 96,000 + 4,800 tokens``; "" where nothing was asked."""
     tokens = [counts.get(name, 0) for name in ("prompt_tokens", "answer_tokens")]
-    parts = [
-        f"{counts[name]:,} {name}"
-        for name in ("requests", "retries", "replayed", "missed", "unscored", "defaulted")
-        if counts.get(name)
-    ]
+    named = ("requests", "retries", "replayed", "missed", "unscored", "defaulted", NOT_UNDERSTOOD)
+    parts = [f"{counts[name]:,} {name.replace('_', ' ')}" for name in named if counts.get(name)]
     return ", ".join([*parts, f"{tokens[0]:,} + {tokens[1]:,} tokens"] if any(tokens) else parts)
 
 

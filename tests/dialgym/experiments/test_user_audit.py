@@ -9,9 +9,9 @@ import pytest
 from dialgym.experiments import audit_user, evaluate
 from dialgym.experiments.significance import sign_test
 from dialgym.experiments.statistics import PERCENT, paired_difference
+from dialgym.experiments.understanding import follows
 from dialgym.experiments.user_audit import default_policies, needed
 from dialgym.experiments.user_audit_page import write_user_audit
-from dialgym.experiments.user_dialogues import follows
 from dialgym.experiments.user_faults import FAULTS as MEASURED
 from dialgym.language import AnyText, WordTrie
 from dialgym.registry import entry_of, make_task

@@ -84,6 +84,23 @@ def test_every_family_is_judged_singly_and_batched(service, name):
     check_batch(task, num_envs=2, steps=12, final_reward=judged)
 
 
+class Echo:
+    """A user that says again what it hears."""
+
+    def reply(self, task, state, rng):
+        return task.transcript(state, "user")[-1].text
+
+
+def test_a_dialogue_is_judged_whatever_its_last_words():
+    with chat_server(lambda body: "Score: 0.7") as server:
+        made = {"language": "english", "simulator": Echo()}
+        env = dialgym.make(
+            "SlotFilling-utterance-v0", **made, final_reward={"lm_judge": lm(server)}
+        )
+        [(_, parts)] = ends(env, ["Is there anything else that I can do?"], count=1)
+    assert parts["lm_judge"] == 0.7  # a reply that repeats the last utterance would be none
+
+
 def test_workers_judge_as_one_process_does(service):
     made = {"final_reward": {"lm_judge": lm(service)}, "text_info": False}
     env = "TwentyQuestions-8-act-v0"

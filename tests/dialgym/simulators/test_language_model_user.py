@@ -91,6 +91,47 @@ def test_two_models_talk_to_each_other(service, name):
     assert evaluate(lm, f"{name}-utterance-v0", 4, [0], made).as_dict() == result.as_dict()
 
 
+class Greets:
+    """A system that goes on until the turns are over."""
+
+    def reply(self, task, state, rng):
+        return "Hello."
+
+
+GARBLE = "Blorp flumph quux."
+
+
+@pytest.mark.parametrize(
+    ("name", "made", "clear"),
+    [
+        ("SlotFilling", {"language": "english"}, "I want thai food."),
+        ("MultiWOZ", {"language": "english"}, "I need a hotel in the north."),
+        ("TwentyQuestions-16", {}, "yes"),
+    ],
+)
+def test_texts_that_the_task_makes_nothing_of_are_counted(name, made, clear):
+    said = []
+
+    def garbles(body):
+        said.append(GARBLE if body["seed"] % 3 == 0 else clear)
+        return said[-1]
+
+    with chat_server(garbles) as server:
+        lm = {"lm": {"model": "stub", "base_url": server.url}}
+        result = evaluate(Greets(), f"{name}-utterance-v0", 5, [0], {**made, "simulator": lm})
+    assert result.usage["not_understood"] == said.count(GARBLE) > 3
+    assert f" {said.count(GARBLE)} not understood" in result.to_markdown()
+    understood = evaluate("random", f"{name}-utterance-v0", 2, [0], made)
+    assert "not_understood" not in understood.usage
+
+
+def test_a_system_s_texts_are_counted_too():
+    with chat_server(lambda body: GARBLE) as server:
+        lm = {"name": "openai:stub", "base_url": server.url}
+        result = evaluate(lm, "SlotFilling-utterance-v0", 3, [0], {"language": "english"})
+    assert result.usage["not_understood"] == result.usage["requests"] > 3
+
+
 def test_workers_ask_as_one_process_does(service):
     user = {"lm": {"model": "stub", "base_url": service.url}}
     here, there = (

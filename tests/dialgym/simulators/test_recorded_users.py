@@ -55,40 +55,51 @@ print(len(played(base_url=sys.argv[1], record=sys.argv[2], concurrency=2)))
 """
 
 
-def test_a_recording_survives_kills_and_asks_nothing_twice(tmp_path):
-    tape = tmp_path / "tape"
+def test_a_recording_survives_twenty_kills_and_asks_nothing_twice(tmp_path, monkeypatch):
+    tape, whole_tape, count = tmp_path / "tape", tmp_path / "whole", 20
     with chat_server(talks) as server:
-        whole = played(base_url=server.url)
+        whole = played(base_url=server.url, record=str(whole_tape))
         needed = len(server.bodies)
+        each = needed // (count + 1)
 
         def kills_at_times(body):
-            if len(server.bodies) % 9 == 0 and len(kills) < 4:
+            if len(server.bodies) % each == 0 and len(kills) < count:
                 kills.append(child.kill())
             return talks(body)
 
         kills = []
         server.rule = kills_at_times
-        for _ in range(5):
+        for _ in range(count + 1):
             command = [sys.executable, "-c", KILLED, server.url, str(tape)]
             child = subprocess.Popen(command, cwd=Path(__file__).parents[3])
             child.wait()
         assert child.returncode == 0
-        assert len(kills) == 4
+        assert len(kills) == count
         asked = len(server.bodies) - needed
-    assert needed <= asked <= needed + 2 * len(kills)  # those under way when it was killed
-    assert played(replay=str(tape)) == whole
+        assert needed <= asked <= needed + 2 * len(kills)  # those under way when it was killed
+        total = len(server.bodies)
+        refuse_connections(monkeypatch)
+        assert played(replay=str(tape)) == whole
+        assert len(server.bodies) == total
+    merged = [tmp_path / "merged", tmp_path / "merged whole"]
+    for path, one in zip(merged, (tape, whole_tape)):
+        merge_tapes(path, [one])
+    assert merged[0].read_bytes() == merged[1].read_bytes()
+
+
+def refuse_connections(monkeypatch):
+    def refuse(*arguments):
+        raise AssertionError("a connection was opened")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket.socket, "connect_ex", refuse)
 
 
 def test_a_replay_opens_no_connection(tmp_path, monkeypatch):
     tape = str(tmp_path / "tape")
     with chat_server(talks) as server:
         recorded = played(base_url=server.url, record=tape)
-
-    def refuse(*arguments):
-        raise AssertionError("a connection was opened")
-
-    monkeypatch.setattr(socket.socket, "connect", refuse)
-    monkeypatch.setattr(socket.socket, "connect_ex", refuse)
+    refuse_connections(monkeypatch)
     assert played(replay=tape) == recorded
 
 
