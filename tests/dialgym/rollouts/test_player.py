@@ -62,6 +62,27 @@ def test_what_is_said_is_kept_only_where_that_is_asked_for():
         assert len(played.turns.sizes) == len(played) == 6
 
 
+@pytest.mark.parametrize(
+    ("env", "policy"),
+    [
+        (SMALL, FixedTokens()),  # in waves of the batched view
+        ("dialgym/TwentyQuestions-8-utterance-v0", "random"),  # of a task's vectorised form
+        ("dialgym/SlotFilling-utterance-v0", "handcrafted"),
+        ("dialgym/Wordle-20-utterance-v0", "random-mixture"),  # one by one
+        (ACTS, "handcrafted"),
+    ],
+)
+def test_dialogues_are_kept_as_they_ended(env, policy):
+    assert next(Player(env, policy).play(JOBS)).states is None
+    player = Player(env, policy, num_envs=4, record=True, states=True)
+    batches = [*player.play(JOBS)]
+    states = [state for batch in batches for state in batch.states]
+    texts = [text for batch in batches for text in batch.turns.text]
+    kept = [player.task.transcript(state, player.learner) for state in states]
+    assert [len(lines) for lines in kept] == [n for b in batches for n in b.turns.sizes]
+    assert [line.text for lines in kept for line in lines] == texts
+
+
 def test_a_policy_is_never_shown_the_end_of_a_dialogue():
     """What it sees ends with its own tag, or its utterance under way."""
     policy = Ends()
