@@ -54,8 +54,10 @@ def kappa(called: np.ndarray, success: np.ndarray) -> float:
     """Agreement beyond chance (Cohen 1960); NaN where both are the same in all dialogues."""
     p, q = called.mean(), success.mean()
     chance = p * q + (1 - p) * (1 - q)
-    beyond = round(float((called == success).mean() - chance), 12) + 0.0  # no -0
-    return beyond / float(1 - chance) if chance < 1 else np.nan
+    if chance == 1:
+        return np.nan
+    beyond = float(((called == success).mean() - chance) / (1 - chance))
+    return round(beyond, 12) + 0.0  # no -0
 
 
 def called_among(called: np.ndarray, chosen: np.ndarray) -> float:
