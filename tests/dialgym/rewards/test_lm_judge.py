@@ -4,7 +4,7 @@ import json
 import pickle
 import re
 import socket
-import time
+import threading
 from hashlib import sha256
 
 import numpy as np
@@ -20,6 +20,7 @@ from dialgym.rewards.lm_judge import LanguageModelJudge, NoScoreError, read_scor
 from dialgym.testing import check_batch
 from dialgym.trust import check_names
 from tests.support.chat_server import chat_server
+from tests.support.waiting import HANG_GUARD
 
 pytest.importorskip("httpx", reason="the extra lm")
 
@@ -124,19 +125,20 @@ def test_workers_judge_as_one_process_does(service):
 
 
 def test_a_step_judges_all_that_it_ends_in_one_round():
-    def slow(body):
-        time.sleep(0.1)
+    all_there = threading.Barrier(16)
+
+    def waits(body):
+        all_there.wait(HANG_GUARD)  # none is answered before all are asked
         return opinion(body)
 
-    with chat_server(slow) as server:
-        made = {"final_reward": {"lm_judge": lm(server)}}
+    with chat_server(waits) as server:
+        made = {"final_reward": {"lm_judge": lm(server, timeout=HANG_GUARD)}}
         env = dialgym.make_vec("Wordle-20-utterance-v0", 16, **made)
         env.reset(seed=0)
-        for turn in range(6):
-            assert not server.bodies, turn
+        for _ in range(6):
+            assert not server.bodies
             env.step(["crane"] * 16)
-        assert len(server.bodies) == 16
-        assert server.most > 8
+        assert len(server.bodies) == server.most == 16
 
 
 def test_the_judge_reads_what_the_party_was_told_and_saw(service):
