@@ -19,6 +19,7 @@ from dialgym.experiments.statistics import (
     Interval,
     format_estimate,
     iqm,
+    minimum_detectable_gap,
     seed_estimate,
 )
 from dialgym.experiments.tables import markdown_table
@@ -72,6 +73,13 @@ class Line:
         scores = entry_of(self.env_id).row.references(stand_in)
         return 100 * (self.means.mean() - scores["random"]) / (scores["expert"] - scores["random"])
 
+    @property
+    def detectable_gap(self) -> str:
+        """Least difference of success, in points, that as many seeds show; "" for one seed."""
+        if len(self.solved) < 2:
+            return ""
+        return f"{minimum_detectable_gap(100.0 * self.solved):.1f}"
+
     def figure(self, name: str) -> np.ndarray:
         """(S,) values of each seed; NaN where nothing was measured."""
         if name in ("return", "success"):
@@ -123,13 +131,14 @@ BASE: dict[str, Column] = {
     "IQM": lambda line: f"{iqm(line.returns):.3f}",
     "success": lambda line: f"{100 * line.solved.mean():.1f} %",
     "score": lambda line: f"{line.score:.1f}",
+    "detectable gap": lambda line: line.detectable_gap,
 }
 """The columns of every table that does not choose among them."""
 
 
 def markdown(table: Sequence[Line], columns: Mapping[str, Any] | None = None) -> str:
     """A Markdown table of the columns, by default those of `BASE`."""
-    chosen = columns or dict.fromkeys(BASE)
+    chosen = columns or dict.fromkeys(name for name in BASE if name != "detectable gap")
     made = {title: _column(title, given) for title, given in chosen.items()}
     rows = [[column(line) for column in made.values()] for line in table]
     return markdown_table([list(made), *rows])

@@ -15,7 +15,7 @@ from shutil import copyfile
 from tempfile import TemporaryDirectory
 from types import MappingProxyType, ModuleType
 
-from benchmarks import doors, model_users
+from benchmarks import doors, model_users, smollm2
 from benchmarks.recipes.rows import recipe_table
 from benchmarks.tables import conformance, multiwoz, noise, pydial, questions, stitching, visual
 from benchmarks.tables.comments import comments_table
@@ -59,6 +59,7 @@ RECIPES: Mapping[str, str] = MappingProxyType(
         "yes_no": "yesno --seeds 3",
         "pair": "pair --seeds 3",
         "transfer": "transfer --seeds 5",
+        "users": "users --seeds 3",
     }
 )
 """Arguments of ``python -m benchmarks.recipes`` that make the rows of a table."""
@@ -74,6 +75,7 @@ RECORDS: Mapping[str, ModuleType] = MappingProxyType(
             noise,
             pydial,
             questions,
+            smollm2,
             stitching,
             visual,
         )

@@ -27,6 +27,7 @@ from dialgym.experiments.user_faults import (
     UserFault,
     UserManner,
 )
+from dialgym.experiments.user_games import GameFigures, Played, games_of
 from dialgym.io.checksums import write_json_checked
 from dialgym.io.model_settings import SPENT, usage_text
 from dialgym.registry import Environment, entry_of
@@ -41,8 +42,6 @@ RANDOM = "random"
 """Policy that plays beside the task's first one where none is named."""
 LEAST = 2
 """Fewest dialogues with a policy."""
-Played = Sequence[Sequence[AuditedDialogue]]
-"""Dialogues of one user by policy."""
 
 
 class FaultFigures(NamedTuple):
@@ -91,6 +90,7 @@ class UserAudit:
         seed, episodes: dialogues of each policy with either user.
         faults: those that are measured, in the order of `FAULTS`.
         success: of each policy with either user, in per cent.
+        games: of each policy but the first, whether it games the user.
         manners: figures that are no faults, whichever value they have.
         unmeasured: names of faults and figures that this task does not tell.
         usage: counts of what language models were asked in the user's dialogues.
@@ -107,6 +107,7 @@ class UserAudit:
     episodes: int
     faults: Sequence[FaultFigures]
     success: Sequence[PairFigures]
+    games: Sequence[GameFigures]
     manners: Sequence[PairFigures]
     unmeasured: Sequence[str]
     usage: Mapping[str, int]
@@ -118,8 +119,21 @@ class UserAudit:
         return [each.fault.name for each in self.faults if each.is_alarm]
 
     @property
+    def gaming(self) -> list[str]:
+        """Names of the policies that game the user."""
+        return [*dict.fromkeys(each.policy for each in self.games if each.is_alarm)]
+
+    @property
     def verdict(self) -> str:
-        """The alarms in a sentence."""
+        """The alarms, and the policies that game the user, in sentences."""
+        return (
+            f"{self._faults} It is gamed by {', '.join(self.gaming)}."
+            if self.gaming
+            else self._faults
+        )
+
+    @property
+    def _faults(self) -> str:
         count = len(self.faults)
         if not self.alarms:
             text = f"No alarm: none of {count} faults is more frequent than in {self.twin}."
@@ -141,6 +155,12 @@ class UserAudit:
         head = ["user", "twin", "difference"]
         yield "Faults, % of dialogues", [["fault", *head, "p", ""], *rows]
         yield "Success, %", [["policy", *head], *([f.name, *_cells(f, 1)] for f in self.success)]
+        if self.games:
+            rows = [
+                [f.policy, f.name, *_cells(f, 1), f"{f.p_value:.3f}", "games it" * f.is_alarm]
+                for f in self.games
+            ]
+            yield "Games, % of dialogues", [["policy", "figure", *head, "p", ""], *rows]
         yield "Manner", [["figure", *head], *([f.name, *_cells(f, 2)] for f in self.manners)]
 
     @property
@@ -162,7 +182,7 @@ class UserAudit:
     def as_dict(self) -> dict[str, Any]:
         """Plain values: all figures, with the seeds of examples."""
         own = ("env_id", "settings", "party", "user", "twin", "policies", "seed", "episodes",
-               "unmeasured", "usage", "model", "verdict", "alarms")  # fmt: skip
+               "unmeasured", "usage", "model", "verdict", "alarms", "gaming")  # fmt: skip
         faults = [
             {
                 "fault": each.fault.name,
@@ -175,7 +195,7 @@ class UserAudit:
         ]
         pairs = {
             name: [each._asdict() for each in getattr(self, name)]
-            for name in ("success", "manners")
+            for name in ("success", "games", "manners")
         }
         about = {"command": command_line(), "versions": versions()}
         return {**{name: getattr(self, name) for name in own}, "faults": faults, **pairs, **about}
@@ -273,6 +293,7 @@ def audit_user(
         episodes=episodes,
         faults=found,
         success=_success(heard, usual),
+        games=games_of(heard, usual),
         manners=manners,
         unmeasured=missing,
         usage=usage,

@@ -47,7 +47,7 @@ AS_SYSTEM = re.compile(
     r"\b(how (may|can) i (help|assist)|(may|can) i (help|assist) you|would you (like|prefer)\b.*\?"
     r"|do you (want|prefer)\b.*\?|what can i do for you|i can help you|let me (check|look) "
     r"(that|it|for|the|our)|i('d| would) recommend|as an ai|your (booking|reservation) is"
-    r"|(glad|happy) to (help|assist)|is there anything else i can"
+    r"|(glad|happy|here) to (help|assist)|is there anything else i can"
     r"|anything else i can (help|do))|^\W*(system|assistant|agent)\s*:",
     re.IGNORECASE,
 )
@@ -238,12 +238,16 @@ def _open_needs(dialogue: AuditedDialogue) -> Iterator[tuple[int, set[str]]]:
             open_needs -= {slot for slot, _ in dialogue.read(place).told}
 
 
-def _goodbye(dialogue: AuditedDialogue) -> tuple[int, set[str]] | None:
-    """Its last line, where that ends the dialogue and the other party has not done so before."""
-    places = [*_open_needs(dialogue)]
-    if not places or BYE not in dialogue.read(places[-1][0]).kinds:
+def goodbye(dialogue: AuditedDialogue) -> int | None:
+    """Place of its last line, where that is a goodbye and the other party has not said one."""
+    if not dialogue.own or BYE not in dialogue.read(dialogue.own[-1]).kinds:
         return None
-    return None if BYE in dialogue.before(places[-1][0]).kinds else places[-1]
+    return None if BYE in dialogue.before(dialogue.own[-1]).kinds else dialogue.own[-1]
+
+
+def _goodbye(dialogue: AuditedDialogue) -> tuple[int, set[str]] | None:
+    """The same with what it has not been told by then."""
+    return [*_open_needs(dialogue)][-1] if goodbye(dialogue) is not None else None
 
 
 def _stated(dialogue: AuditedDialogue) -> set[str]:

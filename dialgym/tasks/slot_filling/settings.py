@@ -7,9 +7,27 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, TypedDict
 
 from dialgym.errors import one_of, unknown
+from dialgym.tasks.base import SYSTEM, USER
 from dialgym.tasks.slot_filling.domain.goals import SlotFillingGoal
 from dialgym.tasks.slot_filling.domain.ontology import DONTCARE, NAME, Ontology
 from dialgym.tasks.slot_filling.user.state import SlotFillingUserState
+
+ROOM = "dialgym.tasks.slot_filling"
+POLICIES, EASY = f"{ROOM}.policies", f"{ROOM}.easy_users"
+SPEAKERS: dict[str, dict[str, str]] = {
+    USER: {
+        "agenda": f"{POLICIES}:SlotAgendaPolicy",
+        "random": f"{POLICIES}:random_user",
+        "accepting": f"{EASY}:AcceptingUser",
+        "hasty": f"{EASY}:HastyUser",
+        "telling": f"{EASY}:TellingUser",
+    },
+    SYSTEM: {
+        "handcrafted": f"{POLICIES}:HandcraftedSystem",
+        "random": f"{POLICIES}:RandomSlotSystem",
+    },
+}
+"""Scripted speakers of each party, its default first."""
 
 
 class Setting(NamedTuple):

@@ -32,6 +32,9 @@ from dialgym.tasks.slot_filling.own_settings import (
 )
 from dialgym.tasks.slot_filling.rewards import outcome, succeeded
 from dialgym.tasks.slot_filling.settings import (
+    POLICIES,
+    ROOM,
+    SPEAKERS,
     SystemOptions,
     SystemSettings,
     fixed_goal,
@@ -49,9 +52,6 @@ GREETING = Act("hello")
 BYE = "bye"
 SYSTEM_ACTS = ("hello", "bye", "request", "confirm", "select", "inform", "reqmore", "repeat",
                "confreq")  # fmt: skip
-
-ROOM = "dialgym.tasks.slot_filling"
-POLICIES = f"{ROOM}.policies"
 
 
 class SlotFilling(Task):
@@ -131,13 +131,7 @@ class SlotFilling(Task):
     name = "SlotFilling"
     version = 3
     options = ("constraints", "requests", "patience")
-    speakers = {  # noqa: RUF012
-        USER: {"agenda": f"{POLICIES}:SlotAgendaPolicy", "random": f"{POLICIES}:random_user"},
-        SYSTEM: {
-            "handcrafted": f"{POLICIES}:HandcraftedSystem",
-            "random": f"{POLICIES}:RandomSlotSystem",
-        },
-    }
+    speakers = SPEAKERS
     generators = {"halves": f"{POLICIES}:halves"}  # noqa: RUF012
     acts: Mapping[str, Any]
     act_classes = {  # noqa: RUF012

@@ -68,6 +68,7 @@ def test_a_dialogue_as_it_should_be_has_none():
                      "s request(area)", 'u inform(area="north",food="thai")'], 5),
         ("role inversion", [HELLO, 'u select(area="north",area="south")'], 1),
         ("role inversion", [HELLO, "u How may I help you?"], 1),
+        ("role inversion", [HELLO, "u I'm here to help with any project."], 1),
         ("role inversion", [OFFER, OFFER.replace("s ", "u ", 1)], 1),
         ("scratchpad", [HELLO, 'u My goal is to find it. inform(area="north")'], 1),
         ("repetition", [HELLO, "u ack()", HELLO, "u ack()", HELLO, "u ack()"], 5),

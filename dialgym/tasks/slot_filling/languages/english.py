@@ -17,6 +17,7 @@ from dialgym.tasks.slot_filling.languages.notation import (
     longest_act,
     longest_user_act,
     ordinary_texts,
+    read_notation,
 )
 from dialgym.tasks.slot_filling.languages.phrases import PLURAL_LABELS, Phrases
 from dialgym.tasks.slot_filling.languages.sentences import SentenceParser
@@ -99,8 +100,11 @@ class SlotFillingEnglish:
         return {party: SentenceParser(self.phrases, party) for party in (SYSTEM, USER)}
 
     def understand(self, text: str, party: str) -> Act | None:
-        """The act that a sentence comes nearest to; None where nothing in it is known."""
-        return self._understanding[party].read(text)
+        """The act that a sentence comes nearest to; None where nothing in it is known.
+
+        An act in its notation is no sentence, whichever words are in it.
+        """
+        return None if read_notation(text) else self._understanding[party].read(text)
 
     def say(self, act: Act, party: str, rng: Generator) -> str:
         """A sentence for an act, one of several."""

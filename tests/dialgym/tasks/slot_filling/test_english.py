@@ -211,3 +211,14 @@ def test_a_name_that_says_nothing_by_itself_is_called_one(data):
     language = SlotFillingEnglish(load_domain(data / "pydial" / "CamRestaurants"), 1)
     text = language.say(parse_act('inform(name="ask",area=centre)'), "system", None)
     assert text == "The one called ask is in the centre."
+
+
+def test_an_act_in_its_notation_is_read_as_it_is_and_heard_in_english():
+    text = 'inform(name="lunta",phone="0555 1")'
+    assert ENGLISH.understand(text, "system") is None
+    task, rng = SlotFilling(language="english"), np.random.default_rng(0)
+    state = task.initial(rng)
+    task.speak(state, "Hi.", rng)
+    task.speak(state, text, rng)
+    assert state.system_act == parse_act(text)
+    assert state.heard_by_user[-1].text == "Lunta has the phone number 0555 1."
