@@ -67,7 +67,8 @@ def check_user(
     """Check a simulated user: its faults beside those of a rule user with the same goals.
 
     Both play the same goals with the same policies. A fault is an alarm where the user has it more
-    often, at a family-wise error of 5 %. The exit code is 1 if there is an alarm.
+    often, at a family-wise error of 5 %. With several policies it is told which of them game the
+    user, beside the first. The exit code is 1 if there is an alarm, or a policy games the user.
     """
     from dialgym.experiments.user_audit import audit_user
 
@@ -95,7 +96,7 @@ def check_user(
         audit.to_json(out / RECORD)
         write_user_audit(out / PAGE, audit)
         console.print(f"open {out / PAGE}", markup=False, soft_wrap=True)
-    if audit.alarms:
+    if audit.alarms or audit.gaming:
         raise typer.Exit(1)
 
 

@@ -29,6 +29,16 @@ def test_any_twin_policies_and_seed():
     assert "User agenda, twin random; 3 dialogues of either: 3 goals of seed 7 with" in told
 
 
+def test_a_policy_that_games_the_user_is_named():
+    offers = "tests.support.slot_players:OffersTheFirst"
+    told = run("check-user", ENV, "--simulator", "accepting", "--policies", f"handcrafted,{offers}",
+               "-n", "12", "--trust", *ENGLISH)  # fmt: skip
+    assert told.exit_code == 1
+    assert "No alarm" in told.stdout
+    assert re.search(r"content, not served .* games it", told.stdout)
+    assert f"It is gamed by {offers}." in told.stdout
+
+
 def test_a_user_is_recorded_and_replayed(tmp_path):
     tape = str(tmp_path / "user.tape")
     with chat_server(lambda body: "I want thai food.") as server:
