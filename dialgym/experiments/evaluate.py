@@ -143,8 +143,8 @@ def evaluate(
             record=record or bool(measures),
             states=states,
         )
-        served = models_of(policy=opened, simulator=player.dialogue.other)
-        player.states |= bool(served)
+        speakers = {POLICY: opened, "simulator": player.dialogue.other}
+        player.states |= bool(models_of(**speakers))
         with closing(player):
             played = list(player.play(jobs, _of_seeds(more.get("options"), len(seeds)), report))
         stand_in, oracle = player.task.stand_in, oracle or is_oracle(player.policy)
@@ -154,6 +154,7 @@ def evaluate(
         if measures:
             part = with_measures(part, player.task, measures, played)
         by_id[entry.id] = part if record or states else replace(part, dialogues=())
+        served = models_of(**speakers)  # with what is on their tapes by now
         models |= served
         unknown += _not_understood(player, served, played)
     actions = (GREEDY if best else DRAWN) if drawing else ""

@@ -107,6 +107,7 @@ def test_evaluate_takes_it_and_counts_what_was_asked(tmp_path):
         "requests": count,
         "prompt_tokens": 10 * count,
         "answer_tokens": 2 * count,
+        "not_understood": 5,  # each dialogue begins with "these", which is none of the words
     }
     assert again.as_dict() == result.as_dict()
     assert result.policy_kwargs["host"] == "127.0.0.1"
