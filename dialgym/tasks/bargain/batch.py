@@ -1,0 +1,216 @@
+"""Bargaining in batches: the rules of `task.py` over arrays."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dialgym.language import Constraint, Utterance
+from dialgym.tasks.bargain.task import Bargain
+from dialgym.tasks.bargain.types import (
+    ACCEPT,
+    ASK,
+    INSIST,
+    LEAVE,
+    NONE,
+    REJECT,
+    TELL,
+    BargainState,
+    View,
+    view_of,
+)
+from dialgym.tasks.base import SYSTEM, USER
+from dialgym.tasks.batch import BatchOutcome, RowStates, silence
+
+Generators = Sequence[np.random.Generator]
+
+
+class BargainBatch:
+    """`size` dialogues with a scripted negotiator as user; equal to as many `BargainState`s."""
+
+    def __init__(self, task: Bargain, size: int, negotiator: Any) -> None:
+        self.task, self.negotiator = task, negotiator
+        self.profile = np.zeros((2, size), np.int64)
+        self.table = np.zeros(size, np.int64)
+        self.turns = np.zeros(size, np.int64)
+        self.texts = np.full((2, size, task.turns), "", object)
+        self.offers = np.full((4, size), NONE, np.int64)  # first of both, last of both
+        self.told = np.full((2, size), NONE, np.int64)
+        self.open = np.full(size, NONE, np.int64)
+        self.owner = np.full(size, NONE, np.int64)
+        self.deal = np.full(size, NONE, np.int64)
+        self.asked = np.zeros(size, bool)
+        self.waiting = np.zeros(size, bool)
+        self.over = np.zeros(size, bool)
+        self.understood = np.zeros(size, np.int64)
+
+    def draw(
+        self, rows: np.ndarray, rngs: Generators, options: Mapping[str, Any]
+    ) -> list[tuple[int, int]]:
+        return [self.task.draw(rngs[row], options) for row in rows.tolist()]
+
+    def begin(
+        self, rows: np.ndarray, drawn: list[tuple[int, int]], rngs: Generators
+    ) -> BatchOutcome:
+        self.profile[:, rows] = np.array(drawn, np.int64).reshape(-1, 2).T
+        self._begin(rows)
+        return silence(len(rows))
+
+    def _begin(self, rows: np.ndarray) -> None:
+        self.table[rows] = self.task.game.table_of[0][self.profile[0, rows]]
+        self.turns[rows] = self.understood[rows] = 0
+        self.offers[:, rows] = self.told[:, rows] = NONE
+        self.open[rows] = self.owner[rows] = self.deal[rows] = NONE
+        self.asked[rows] = self.waiting[rows] = self.over[rows] = False
+
+    def say(self, rows: np.ndarray, texts: np.ndarray, rngs: Generators) -> BatchOutcome:
+        task, read = self.task, self.task.understanding.read
+        said = texts.tolist()
+        tables = self.table[rows]
+        codes = np.array([read(*one) for one in zip(tables.tolist(), said)], np.int64)
+        self.texts[0, rows, self.turns[rows]] = said
+        self._apply(0, rows, codes)
+        places = np.flatnonzero(~self.over[rows])
+        going = rows[places]
+        answers: Any = np.zeros(0, object)
+        if len(going):
+            mine = [rngs[row] for row in going.tolist()]
+            chosen = self.negotiator.choose(task, 1, self.view(going, 1), mine)
+            answers = self.texts[1, going, self.turns[going] - 1] = task.said[
+                tables[places], chosen
+            ]
+            self._apply(1, going, chosen)
+        over, agreed = self.over[rows], self.deal[rows] != NONE
+        points = task.game.points[0][self.profile[0, rows], self.deal[rows]]
+        reward = np.where(over, np.where(agreed, points, task.game.apart), 0).astype(float)
+        return BatchOutcome(
+            reward,
+            over,
+            np.zeros(len(rows), bool),
+            agreed,
+            {"points": reward},
+            answers.astype(np.str_),
+            np.ones(len(going), np.int64),
+            places,
+        )
+
+    def _apply(self, party: int, rows: np.ndarray, codes: np.ndarray) -> None:
+        """Change rows by an act of a party each; see `Bargain.apply`."""
+        game, acts = self.task.game, codes - self.task.game.size
+        theirs = (self.owner[rows] == 1 - party) & (self.open[rows] != NONE)
+        self.asked[rows] = acts == ASK
+        self.understood[rows] += codes != NONE
+        self.turns[rows] += 1 - party
+        self.waiting[rows] = party == 0
+        proposes = (codes >= 0) & (acts < 0)
+        if proposes.any():
+            at = rows[proposes]
+            offer = game.outcome[party][self.table[at], codes[proposes]]
+            self.open[at] = self.offers[2 + party, at] = offer
+            self.owner[at] = party
+            first = self.offers[party, at]
+            self.offers[party, at] = np.where(first == NONE, offer, first)
+        if not proposes.all():
+            at = rows[(acts == ACCEPT) & theirs]
+            self.deal[at] = self.open[at]
+            at = rows[(acts == REJECT) & theirs]
+            self.open[at] = self.owner[at] = NONE
+            at = rows[(acts == INSIST) & (self.offers[2 + party, rows] != NONE)]
+            self.open[at], self.owner[at] = self.offers[2 + party, at], party
+            tells = acts >= TELL
+            self.told[party, rows[tells]] = acts[tells] - TELL
+        ended = (self.turns[rows] == self.task.turns) & (party == 1)
+        self.over[rows] = (acts == LEAVE) | (self.deal[rows] != NONE) | ended
+
+    def view(self, rows: np.ndarray, party: int) -> View:
+        """View of a party of the rows; see `types.view_of`."""
+        other = 1 - party
+        return View(
+            self.profile[party, rows],
+            self.turns[rows] - (self.waiting[rows] & (party == 1)),
+            np.where(self.owner[rows] == other, self.open[rows], NONE),
+            self.offers[other, rows],
+            self.offers[2 + other, rows],
+            self.offers[2 + party, rows],
+            self.told[other, rows],
+            self.told[party, rows],
+            self.asked[rows].astype(np.int64),
+        )
+
+    def observations(self) -> np.ndarray:
+        """(N, B) float32: see `party_acts.NegotiatorActs.observe`."""
+        acts: Any = self.task.acts[SYSTEM]
+        seen: np.ndarray = acts.observed(self.view(np.arange(len(self.turns)), 0))
+        return seen
+
+    def act_masks(self) -> np.ndarray:
+        """(N, A) bool: see `party_acts.NegotiatorActs.mask`."""
+        acts: Any = self.task.acts[SYSTEM]
+        masks: np.ndarray = acts.masks(self.view(np.arange(len(self.turns)), 0))
+        return masks
+
+    def transcript(self, row: int) -> list[Utterance]:
+        return [self.task.opening(SYSTEM, int(self.profile[0, row])), *self._lines(row)]
+
+    def _lines(self, row: int) -> list[Utterance]:
+        turns = int(self.turns[row])
+        both = zip(*(self.texts[party, row, :turns].tolist() for party in (0, 1)))
+        lines = [Utterance(*line) for pair in both for line in zip((SYSTEM, USER), pair)]
+        return lines[:-1] if self.waiting[row] else lines
+
+    def constraint(self, row: int) -> Constraint:
+        return self.task.constraint_of(int(self.table[row]))
+
+    def turn(self, rows: np.ndarray) -> np.ndarray:
+        return self.turns[rows]
+
+    def states(self, rows: np.ndarray) -> "Dialogues":
+        """The dialogues of the rows."""
+        return Dialogues(self, rows)
+
+    def state(self, row: int) -> BargainState:
+        """The dialogue of a row, made again."""
+        first, last = self.offers[:2, row].tolist(), self.offers[2:, row].tolist()
+        return BargainState(
+            *self.profile[:, row].tolist(),
+            self._lines(row),
+            first,
+            last,
+            self.told[:, row].tolist(),
+            int(self.open[row]),
+            int(self.owner[row]),
+            bool(self.asked[row]),
+            int(self.understood[row]),
+            int(self.turns[row]),
+            bool(self.waiting[row]),
+            bool(self.over[row]),
+            int(self.deal[row]),
+        )
+
+    def restore(self, row: int, state: BargainState, turn: int) -> None:
+        """Let a row go on from a dialogue in which the system is to speak."""
+        self.profile[:, row] = state.system, state.user
+        self._begin(np.array([row]))
+        self.turns[row], self.understood[row] = turn, state.understood
+        self.offers[:, row] = *state.first, *state.last
+        self.told[:, row] = state.told
+        self.open[row], self.owner[row], self.deal[row] = state.open, state.owner, state.deal
+        self.asked[row], self.waiting[row] = state.asked, state.waiting
+        self.over[row] = state.over
+        for party, name in enumerate((SYSTEM, USER)):
+            said = [line.text for line in state.lines if line.speaker == name]
+            self.texts[party, row, : len(said)] = said
+
+
+class Dialogues(RowStates):
+    """Rows of a batch, whose views need no states."""
+
+    def view(self, party: int) -> View:
+        """See `BargainBatch.view`."""
+        view: View = self._batch.view(self._rows, party)
+        return view
+
+
+def views(states: Sequence[BargainState], party: int) -> View:
+    """View of the party of that index, of states or of rows of a batch."""
+    return states.view(party) if isinstance(states, Dialogues) else view_of(list(states), party)

@@ -1,0 +1,200 @@
+"""Scripted negotiators, for either party.
+
+All but the best response know only what their side has seen. They choose for many dialogues at once:
+`Negotiator.choose` maps the views of k dialogues to k acts.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dialgym.tasks.bargain.batch import views
+from dialgym.tasks.bargain.task import Bargain
+from dialgym.tasks.bargain.types import ACCEPT, NONE, TELL, BargainState, View
+
+Generator = np.random.Generator
+
+
+class Negotiator:
+    """Wants so many points at each turn: accepts what gives them, else proposes what does.
+
+    Of the outcomes with enough points it proposes the one that takes least of what there is. Asked
+    for its need it tells the kind that is worth most to it, but not with its last turn. With that it
+    accepts whatever is better than no deal. A subclass has `wants`.
+    """
+
+    told = 0
+    """Column of `Game.needs` that it tells: what it needs most, 0, or least, 1."""
+    yields = True  # with its last turn
+    remembers = False  # the first and the last offer of the other party
+
+    def wants(self, task: Bargain, party: int, view: View) -> np.ndarray:
+        """(k,) int64: points below which it does not accept.
+
+        By the turn, the points of the offers of the other party, and the most that it can have.
+        """
+        raise NotImplementedError
+
+    def choose(
+        self, task: Bargain, party: int, view: View, rngs: Sequence[Generator | None]
+    ) -> np.ndarray:
+        """(k,) int64: the acts of the party of that index."""
+        game, profile = task.game, view.profile
+        wanted = self.wants(task, party, view)
+        offered = np.where(view.open == NONE, NONE, game.points[party][profile, view.open])
+        final = view.turn == task.turns - 1
+        enough = (offered >= wanted) | (final & self.yields & (offered > game.apart))
+        outcome = game.proposals[party][profile, np.maximum(wanted, 0)]
+        codes = game.outcome[party][game.table_of[party][profile], outcome]
+        tell = self.tells(view) & ~final
+        codes = np.where(tell, game.size + TELL + game.needs_of[party][profile, self.told], codes)
+        return np.where((view.open != NONE) & enough, game.size + ACCEPT, codes)
+
+    def tells(self, view: View) -> np.ndarray:
+        """(k,) bool: whether it tells its need rather than propose."""
+        asked: np.ndarray = view.asked == 1
+        return asked
+
+    def act(self, task: Bargain, state: BargainState, rng: Generator) -> int:
+        """See `dialgym.tasks.ActPolicy`."""
+        party = int(state.waiting)
+        return int(self.choose(task, party, views([state], party), [rng])[0])
+
+    def reply(self, task: Bargain, state: BargainState, rng: Generator) -> str:
+        code = self.act(task, state, rng)
+        return task.texts[task.table(state, int(state.waiting))][code]
+
+    def reply_many(
+        self, task: Bargain, states: Sequence[BargainState], rngs: Sequence[Generator]
+    ) -> Sequence[str]:
+        """See `dialgym.simulators.BatchSpeaker`."""
+        if not len(states):
+            return []
+        party = int(_waiting(states))
+        view = views(states, party)
+        codes = self.choose(task, party, view, rngs)
+        texts: list[str] = task.said[task.game.table_of[party][view.profile], codes].tolist()
+        return texts
+
+
+def _waiting(states: Sequence[BargainState]) -> bool:
+    """Whose turn it is, the same in all; rows of a batch are the system's."""
+    return isinstance(states, list) and states[0].waiting
+
+
+class Conceding(Negotiator):
+    """Wants the most at first, and half of it at last, less and less in equal steps."""
+
+    pace = 1
+
+    def wants(self, task: Bargain, party: int, view: View) -> np.ndarray:
+        best = task.game.best[party][view.profile]
+        given = (best - best // 2) * np.minimum(view.turn, task.turns - 1)
+        wanted: np.ndarray = best - given // (self.pace * max(task.turns - 1, 1))
+        return wanted
+
+
+class Deceiving(Conceding):
+    """Begins with the claim that it needs most what it needs least, and concedes half as much."""
+
+    told, pace = 1, 2
+
+    def tells(self, view: View) -> np.ndarray:
+        told: np.ndarray = (view.asked == 1) | (view.turn == 0)
+        return told
+
+
+class TitForTat(Negotiator):
+    """Gives as many points of its own as the other's offers have come towards it."""
+
+    remembers = True
+
+    def wants(self, task: Bargain, party: int, view: View) -> np.ndarray:
+        points, best = task.game.points[party], task.game.best[party][view.profile]
+        came = points[view.profile, view.last] - points[view.profile, view.first]
+        given = np.where(view.first == NONE, 0, np.maximum(came, 0))
+        wanted: np.ndarray = np.maximum(best - given, task.game.apart + 1)
+        return wanted
+
+
+class Stubborn(Negotiator):
+    """Wants four fifths of the most that it can have, to the end."""
+
+    yields = False
+
+    def wants(self, task: Bargain, party: int, view: View) -> np.ndarray:
+        best = task.game.best[party][view.profile]
+        wanted: np.ndarray = best - best // 5
+        return wanted
+
+
+class Fair(Negotiator):
+    """Wants half of the most that it can have, from the beginning."""
+
+    def wants(self, task: Bargain, party: int, view: View) -> np.ndarray:
+        best = task.game.best[party][view.profile]
+        wanted: np.ndarray = best - best // 2
+        return wanted
+
+
+class RandomNegotiator(Negotiator):
+    """Any act that makes sense, all equally likely."""
+
+    def choose(
+        self, task: Bargain, party: int, view: View, rngs: Sequence[Generator | None]
+    ) -> np.ndarray:
+        masks = task.acts[task.parties[party]].masks(view)  # type: ignore[attr-defined]
+        rows = [np.flatnonzero(mask) for mask in masks]
+        return np.array(
+            [row[_drawn(rng).integers(len(row))] for row, rng in zip(rows, rngs)], np.int64
+        )
+
+
+def _drawn(rng: Generator | None) -> Generator:
+    assert rng is not None, "only deterministic negotiators are asked without a generator"
+    return rng
+
+
+class BestResponse(Negotiator):
+    """The best that can be done against a deterministic negotiator, by dynamic programming.
+
+    It knows the values of both parties (`oracle`), and who the other one is.
+
+    Args:
+        partner: the other one, by name.
+
+    Raises:
+        ValueError: the other one is not deterministic, or unknown.
+    """
+
+    oracle = True
+
+    def __init__(self, partner: str = "conceding") -> None:
+        from dialgym.tasks.bargain.best_response import Search
+
+        if partner not in PARTNERS:
+            raise ValueError(
+                f"partner of best-response must be one of {', '.join(PARTNERS)}; got {partner!r}."
+            )
+        self.partner = partner
+        self._search: Any = Search(PARTNERS[partner]())
+
+    def act(self, task: Bargain, state: BargainState, rng: Generator | None) -> int:
+        return int(self._search.best(task, state)[1])
+
+    def reply_many(
+        self, task: Bargain, states: Sequence[BargainState], rngs: Sequence[Generator]
+    ) -> Sequence[str]:
+        """See `dialgym.simulators.BatchSpeaker`."""
+        return [self.reply(task, state, rng) for state, rng in zip(states, rngs)]
+
+
+PARTNERS: dict[str, type[Negotiator]] = {
+    "conceding": Conceding,
+    "tit-for-tat": TitForTat,
+    "stubborn": Stubborn,
+    "fair": Fair,
+    "deceiving": Deceiving,
+}
+"""The deterministic ones."""

@@ -1,0 +1,329 @@
+"""The rules of bargaining."""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dialgym.errors import one_of, whole_number
+from dialgym.io.objects import load
+from dialgym.language import AnyText, Constraint, Utterance, WordTrie
+from dialgym.language.text import CHARSET
+from dialgym.simulators import Speaker
+from dialgym.tasks.bargain.exact import measures
+from dialgym.tasks.bargain.games import GAMES, Numbers, game_named
+from dialgym.tasks.bargain.types import (
+    ACCEPT,
+    ASK,
+    INSIST,
+    LEAVE,
+    NONE,
+    REJECT,
+    TELL,
+    BargainState,
+)
+from dialgym.tasks.bargain.understanding import Understanding
+from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome, Task
+from dialgym.tasks.batch import DialogueBatch
+from dialgym.tasks.briefs import length_sentence, turns_sentence
+
+ROOM = "dialgym.tasks.bargain"
+POLICIES = f"{ROOM}.policies"
+SAID = ("i accept", "i reject that", "i insist on my offer", "what do you need most?", "i leave")
+"""Texts of the acts from ACCEPT to LEAVE."""
+_NEGOTIATORS = {
+    "conceding": f"{POLICIES}:Conceding",
+    "tit-for-tat": f"{POLICIES}:TitForTat",
+    "stubborn": f"{POLICIES}:Stubborn",
+    "fair": f"{POLICIES}:Fair",
+    "deceiving": f"{POLICIES}:Deceiving",
+    "best-response": f"{POLICIES}:BestResponse",
+    "random": f"{POLICIES}:RandomNegotiator",
+}
+_RULES = {
+    "items": "You and the other one divide some books, hats and balls. Each thing is worth to you "
+    "what you are told, and something else to the other one. If you agree you get what your share "
+    "is worth to you, else nothing.",
+    "goods": "You and the other one divide three packages each of food, water and firewood for a "
+    "camping trip. You get what your share is worth to you; if you do not agree, 5 points.",
+    "price": "You {trade} something at a list price that both know. You get 10 points at the price "
+    "that you want or a better one, and a point less for each 5 % of the list price that it is "
+    "worse, but never less than nothing; nothing if you do not agree.",
+}
+_TRADES = {SYSTEM: "buy", USER: "sell"}
+
+
+class Bargain(Task):
+    """Divide things, or agree on a price, with another one who wants something else.
+
+    What is on the table both know; what it is worth each party is told alone. They speak in turns,
+    the `system` first. The dialogue is over (terminated) when an offer is accepted, which is a
+    success; when somebody leaves; or after the last of the `turns`.
+
+    Acts: propose (what one gets oneself; the rest is the other's), accept, reject, insist on one's
+    last proposal, ask what the other needs, tell a need, leave. The last proposal stands, and can
+    be accepted by the other party, until it is rejected or another takes its place. English is
+    understood by rules (`dialgym.tasks.bargain.understanding`); what is not understood, an
+    acceptance where no offer of the other stands, and the like, cost a turn and change nothing.
+
+    Rewards, at the end: a party's points, by its own values, as its component ``points``.
+
+    Games:
+        items: 5 to 7 books, hats and balls, 1 to 4 of a kind; all of them are worth 10 points to
+            each party, and 0 without a deal. As in Deal or No Deal, nothing is worth nothing to both,
+            and something is worth something to both.
+        goods: three packages each of food, water and firewood; a package of what a party needs
+            most is worth 5 points, then 4, then 3. Without a deal each has 5 points, as in CaSiNo.
+        price: the system buys, the user sells. Prices are multiples of 5 % of the list price, from
+            40 to 110 %. Each has a target: 10 points there, one less for each step away.
+
+    Args:
+        game: ``items``, ``goods`` or ``price``.
+        turns: utterances of the system in a dialogue.
+        constraint: what action masks allow: ``"acts"`` (texts of the acts that are possible with
+            what is on the table), or None (any text).
+        longest: characters of an utterance that are looked at, at least.
+
+    Options of reset: ``table``, what there is (of each kind, or the list price); ``system`` and
+    ``user``, the values of a party (of each kind, or the target in twentieths of the list price).
+    What is left out is drawn among what can go with the rest.
+
+    Versions:
+        v0: the first, of dialgym 0.1.
+
+    Raises:
+        ValueError: a setting is not one of the above.
+
+    Source: the games of Lewis et al. (2017, "Deal or No Deal?"), Chawla et al. (2021, CaSiNo) and He
+    et al. (2018, "Decoupling Strategy and Generation in Negotiation Dialogues"), whose points for a
+    price are a line between both targets.
+    """
+
+    name = "Bargain"
+    options = ("table", "system", "user")
+    tokenizer = "word"
+    speakers = {USER: _NEGOTIATORS, SYSTEM: _NEGOTIATORS}  # noqa: RUF012
+    act_classes = {  # noqa: RUF012
+        SYSTEM: f"{ROOM}.party_acts:SystemActs",
+        USER: f"{ROOM}.party_acts:UserActs",
+    }
+    hidden_fields = {SYSTEM: ("user",), USER: ("system",)}  # noqa: RUF012
+
+    def __init__(
+        self,
+        game: str = "items",
+        turns: int = 10,
+        constraint: str | None = "acts",
+        longest: int = 80,
+    ) -> None:
+        one_of("game", game, tuple(GAMES), self.name)
+        one_of("constraint", constraint, ("acts", None), self.name)
+        self.game = game_named(game)
+        self.turns = whole_number("turns", turns, self.name)
+        self.constrained = constraint is not None
+        self.how_to_play = {p: _RULES[game].format(trade=_TRADES[p]) for p in self.parties}
+        tells = [f"i need {kind[1]} most" for kind in self.game.kinds]
+        self.general = (*SAID, *tells)
+        self.texts = [self._texts(row) for row in range(len(self.game.tables))]
+        self.said = np.array(self.texts, object)  # (C, A)
+        self.understanding = Understanding(self.game, self.texts)
+        self.facts = self._facts(whole_number("longest", longest, self.name))
+
+    def _texts(self, table: int) -> list[str]:
+        """The text of each act, "" for a proposal that is impossible."""
+        possible = self.game.outcome[0][table].tolist()
+        proposed = [
+            "" if outcome == NONE else self.game.proposal(self.game.tables[table], code)
+            for code, outcome in enumerate(possible)
+        ]
+        return [*proposed, *self.general]
+
+    @cached_property
+    def _told(self) -> dict[str, list[str]]:
+        """By party, what each profile is told."""
+        return {
+            party: [self.game.knowledge(*profile, at) for profile in self.game.profiles[at]]
+            for at, party in enumerate(self.parties)
+        }
+
+    def _facts(self, longest: int) -> Facts:
+        said = {text for row in self.texts for text in row}
+        every = {party: said | set(told) for party, told in self._told.items()}
+        heard = {SYSTEM: self.turns, USER: self.turns}
+        words = {party: max(len(t.split()) for t in texts) for party, texts in every.items()}
+        returns = (0.0, float(self.game.most))
+        return Facts(
+            turn_limit=self.turns,
+            longest={p: max(longest, *map(len, texts)) for p, texts in every.items()},
+            heard={party: {**heard, party: self.turns + 1} for party in self.parties},
+            returns=dict.fromkeys(self.parties, returns),
+            charset=CHARSET,
+            hidden={SYSTEM: ("user",), USER: ("system",)},
+            may_end=self.parties,
+            words=dict.fromkeys(self.parties, words),
+            components=dict.fromkeys(self.parties, ("points",)),
+            metrics=("agreed", "points", "other", "pareto", "joint", "fairness", "turns"),
+        )
+
+    def initial(
+        self, rng: np.random.Generator, options: Mapping[str, Any] | None = None
+    ) -> BargainState:
+        system, user = self.draw(rng, options)
+        return BargainState(system, user)
+
+    def draw(
+        self, rng: np.random.Generator, options: Mapping[str, Any] | None
+    ) -> tuple[int, int]:
+        """Profiles of both parties; takes one whole number.
+
+        Raises:
+            ValueError: nothing is as the options say.
+        """
+        given = self.check_options(options)
+        rows = self._fitting(given) if given else self.game.scenarios
+        system, user = rows[rng.integers(len(rows))].tolist()
+        return system, user
+
+    def _fitting(self, given: Mapping[str, Any]) -> np.ndarray:
+        """(n, 2) the scenarios that are as the options say."""
+        wanted = {name: _numbers(name, value) for name, value in given.items()}
+        table = wanted.get("table")
+        keep = np.ones(len(self.game.scenarios), bool)
+        for at, party in enumerate(self.parties):
+            values = wanted.get(party)
+            fits = [table in (None, t) and values in (None, v) for t, v in self.game.profiles[at]]
+            keep &= np.array(fits)[self.game.scenarios[:, at]]
+        if not keep.any():
+            table, values = self.game.profiles[0][0]
+            raise ValueError(
+                f"options of {self.name}: expected a table and values of the game "
+                f"{self.game.name!r} that go together, such as table={list(table)} and "
+                f"system={list(values)}; got {dict(given)!r}."
+            )
+        return self.game.scenarios[keep]
+
+    def table(self, state: BargainState, party: int) -> int:
+        """The row of what is on the table, as the party of that index knows it."""
+        return int(self.game.table_of[party][state.user if party else state.system])
+
+    def speaker(self, state: BargainState) -> str:
+        return USER if state.waiting else SYSTEM
+
+    def opening(self, party: str, profile: int) -> Utterance:
+        """What a party is told at the beginning."""
+        return Utterance(party, self._told[party][profile], private=True)
+
+    def transcript(self, state: BargainState, party: str) -> Sequence[Utterance]:
+        profile = state.system if party == SYSTEM else state.user
+        return [self.opening(party, profile), *state.lines]
+
+    def conditions(self, party: str) -> Sequence[str]:
+        """Those on turns, and how the acts are said."""
+        proposal = next(text for text in self.texts[0][::-1][len(self.general) :] if text)
+        return [
+            turns_sentence(self, party),
+            f"To propose what you get yourself, say for example: {proposal}.",
+            f"Beside that you may say: {'; '.join(self.general)}.",
+            *length_sentence(self, party),
+        ]
+
+    def speak(self, state: BargainState, text: str, rng: np.random.Generator) -> Outcome:
+        party = int(state.waiting)
+        state.lines.append(Utterance(self.parties[party], text))
+        self.apply(state, self.understanding.read(self.table(state, party), text))
+        if not state.over:
+            return _OPEN
+        parts = dict(zip(self.parties, ({"points": float(p)} for p in self.points(state))))
+        return Outcome.of(parts, terminated=True, success=state.deal != NONE)
+
+    def apply(self, state: BargainState, code: int) -> None:
+        """Change a state by an act of the party whose turn it is; NONE if it was not understood."""
+        game, party = self.game, int(state.waiting)
+        theirs = state.owner == 1 - party and state.open != NONE
+        act = code - game.size
+        state.asked = act == ASK
+        state.understood += code != NONE
+        state.turns += not state.waiting
+        state.waiting = not state.waiting
+        if 0 <= code < game.size:
+            offer = int(game.outcome[party][self.table(state, party), code])
+            state.open = state.last[party] = offer
+            state.owner = party
+            if state.first[party] == NONE:
+                state.first[party] = offer
+        elif act == ACCEPT and theirs:
+            state.deal = state.open
+        elif act == REJECT and theirs:
+            state.open = state.owner = NONE
+        elif act == INSIST and state.last[party] != NONE:
+            state.open, state.owner = state.last[party], party
+        elif act >= TELL:
+            state.told[party] = act - TELL
+        ended = party == 1 and state.turns == self.turns
+        state.over = act == LEAVE or state.deal != NONE or ended
+
+    def points(self, state: BargainState) -> tuple[int, int]:
+        """Points of both parties as it stands: those of the deal, or of none."""
+        if state.deal == NONE:
+            return self.game.apart, self.game.apart
+        system, user = self.game.points
+        return int(system[state.system, state.deal]), int(user[state.user, state.deal])
+
+    def situation(self, state: BargainState, party: str) -> Any:
+        """Values of the party, offers and needs; not the words they were said in."""
+        profile = state.system if party == SYSTEM else state.user
+        offers = state.first, state.last, state.told, state.open, state.owner
+        return profile, offers, state.asked, state.turns, state.waiting, state.deal, state.over
+
+    def metrics(self, state: BargainState) -> Mapping[str, float]:
+        """See `dialgym.tasks.bargain.exact.measures`; and the share of the turns that it took."""
+        system, user = self.game.points[0][state.system], self.game.points[1][state.user]
+        possible = self.game.possible[self.table(state, 0)]
+        found = measures(system[possible], user[possible], self.points(state), self.game.most)
+        if state.deal == NONE:
+            found = {**dict.fromkeys(found, -1.0), "agreed": 0.0}
+        return {**found, "turns": state.turns / self.turns}
+
+    def batch(self, size: int, learner: str, simulator: Speaker) -> DialogueBatch | None:
+        """A vectorised form, for a system that learns against a scripted negotiator."""
+        negotiator: Any = load(f"{POLICIES}:Negotiator", f"batch of {self.name}")
+        if learner != SYSTEM or not isinstance(simulator, negotiator):
+            return None
+        form: Any = load(f"{ROOM}.batch:BargainBatch", f"batch of {self.name}")
+        batch: DialogueBatch = form(self, size, simulator)
+        return batch
+
+    def static_constraint(self, party: str) -> Constraint | None:
+        return None if self.constrained else AnyText()
+
+    def constraint(self, state: BargainState, party: str) -> Constraint:
+        return self.constraint_of(self.table(state, self.parties.index(party)))
+
+    def constraint_of(self, table: int) -> Constraint:
+        """Texts of the acts that are possible with a table."""
+        return self._tries[table] if self.constrained else AnyText()
+
+    @cached_property
+    def _tries(self) -> list[WordTrie]:
+        return [WordTrie(filter(None, texts)) for texts in self.texts]
+
+    def words(self) -> Sequence[str]:
+        """Those of all acts, and of what the parties are told."""
+        texts = [*(t for row in self.texts for t in row), *(t for p in self._told.values() for t in p)]
+        return tuple(dict.fromkeys(word for text in texts for word in text.split()))
+
+
+def _numbers(name: str, value: Any) -> Numbers:
+    """The whole numbers of an option."""
+    values = value if isinstance(value, Sequence | np.ndarray) else [value]
+    whole = all(isinstance(one, int | np.integer) and not isinstance(one, bool) for one in values)
+    if isinstance(value, str) or not whole:
+        raise ValueError(
+            f"{name} in options of {Bargain.name}: expected whole numbers, one for each kind; got "
+            f"{value!r}."
+        )
+    return tuple(int(one) for one in values)
+
+
+_OPEN = Outcome.of({SYSTEM: {}, USER: {}})
