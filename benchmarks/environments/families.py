@@ -23,6 +23,7 @@ STEPS, BATCHED_STEPS = 2_048, 64
 REPLIES = 64
 FAMILIES: Mapping[str, str] = MappingProxyType(
     {
+        "bargain": "Bargain-v0",
         "comments": "Comments-v0",
         "daily_dialog": "DailyDialog-v0",
         "logged": "Logged-v0",

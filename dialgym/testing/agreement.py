@@ -60,6 +60,7 @@ METEOR = {"rewards": {"meteor": 1.0}}
 FAMILIES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "Wordle-20": ("optimal", {}),
     "TwentyQuestions-16": ("greedy", {}),
+    "Bargain": ("conceding", {}),
     "VisualDialogue-100": ("greedy", {}),
     "SlotFilling": ("handcrafted", {"language": "english"}),
     "MultiWOZ": ("rule", {"language": "words"}),
@@ -68,6 +69,7 @@ FAMILIES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "Logged": ("reference", {}),
     "Wordle-20 user": ("host", {"learner": "user"}),
     "TwentyQuestions-16 user": ("answerer", {"learner": "user"}),
+    "Bargain user": ("conceding", {"learner": "user"}),
     "SlotFilling user": ("agenda", {"learner": "user", "language": "english"}),
 }
 """By id without view and version, and by learner: an expert and settings."""

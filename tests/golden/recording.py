@@ -26,6 +26,7 @@ FINGERPRINTS = (
     "dialgym/SlotFilling-Domains-act-v0",
     "dialgym/DailyDialog-v0", "dialgym/Comments-v0", "dialgym/Logged-v0", "dialgym/MultiWOZ-act-v0",
     "dialgym/TwentyQuestions-8-v0", "dialgym/VisualDialogue-100-v0",
+    "dialgym/Bargain-v0", "dialgym/Bargain-act-v0",
 )  # fmt: skip
 """An id of each task, at least."""
 GAMES = 4
@@ -37,6 +38,7 @@ CHOOSERS = {
     "SlotFillingDomains": ("handcrafted", "random"),
     "MultiWOZ": ("rule", "random"),
     "TwentyQuestions": ("greedy", "random"),
+    "Bargain": ("conceding", "random"),
 }
 """By task, who plays its act views, in turns."""
 

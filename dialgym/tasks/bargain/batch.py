@@ -54,7 +54,12 @@ class BargainBatch:
     ) -> BatchOutcome:
         self.profile[:, rows] = np.array(drawn, np.int64).reshape(-1, 2).T
         self._begin(rows)
-        return silence(len(rows))
+        openings = [self.task.opening(SYSTEM, system).text for system, _ in drawn]
+        return silence(len(rows))._replace(
+            heard_texts=np.array(openings, np.str_),
+            heard_parties=np.zeros(len(rows), np.int64),
+            heard_rows=np.arange(len(rows)),
+        )
 
     def _begin(self, rows: np.ndarray) -> None:
         self.table[rows] = self.task.game.table_of[0][self.profile[0, rows]]

@@ -5,11 +5,12 @@ All but the best response know only what their side has seen. They choose for ma
 """
 
 from collections.abc import Sequence
-from typing import Any
+from functools import cache
 
 import numpy as np
 
 from dialgym.tasks.bargain.batch import views
+from dialgym.tasks.bargain.best_response import Search
 from dialgym.tasks.bargain.task import Bargain
 from dialgym.tasks.bargain.types import ACCEPT, NONE, TELL, BargainState, View
 
@@ -171,14 +172,12 @@ class BestResponse(Negotiator):
     oracle = True
 
     def __init__(self, partner: str = "conceding") -> None:
-        from dialgym.tasks.bargain.best_response import Search
-
         if partner not in PARTNERS:
             raise ValueError(
                 f"partner of best-response must be one of {', '.join(PARTNERS)}; got {partner!r}."
             )
         self.partner = partner
-        self._search: Any = Search(PARTNERS[partner]())
+        self._search = _search(partner)
 
     def act(self, task: Bargain, state: BargainState, rng: Generator | None) -> int:
         return int(self._search.best(task, state)[1])
@@ -188,6 +187,12 @@ class BestResponse(Negotiator):
     ) -> Sequence[str]:
         """See `dialgym.simulators.BatchSpeaker`."""
         return [self.reply(task, state, rng) for state, rng in zip(states, rngs)]
+
+
+@cache
+def _search(partner: str) -> Search:
+    """The search against a negotiator, which keeps what it has found."""
+    return Search(PARTNERS[partner]())
 
 
 PARTNERS: dict[str, type[Negotiator]] = {

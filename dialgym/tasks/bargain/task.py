@@ -123,7 +123,8 @@ class Bargain(Task):
         self.turns = whole_number("turns", turns, self.name)
         self.constrained = constraint is not None
         self.how_to_play = {p: _RULES[game].format(trade=_TRADES[p]) for p in self.parties}
-        tells = [f"i need {kind[1]} most" for kind in self.game.kinds]
+        needs = ("a better price",) if game == "price" else (f"{k[1]} most" for k in self.game.kinds)
+        tells = [f"i need {need}" for need in needs]
         self.general = (*SAID, *tells)
         self.texts = [self._texts(row) for row in range(len(self.game.tables))]
         self.said = np.array(self.texts, object)  # (C, A)

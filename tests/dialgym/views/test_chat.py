@@ -18,6 +18,7 @@ from dialgym.simulators import shown_to
 EXPERTS = {
     "Wordle-20": "optimal",
     "TwentyQuestions-16": "greedy",
+    "Bargain": "conceding",
     "VisualDialogue-100": "greedy",
     "SlotFilling": "handcrafted",
     "SlotFilling-Domains": "handcrafted",

@@ -1,0 +1,114 @@
+"""Fronts, solutions and best responses equal brute force over all that can be said."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dialgym.tasks.bargain import Bargain, BargainState
+from dialgym.tasks.bargain.best_response import Search
+from dialgym.tasks.bargain.exact import kalai_smorodinsky, measures, nash, pareto
+from dialgym.tasks.bargain.policies import PARTNERS, BestResponse
+
+POINTS = st.lists(st.tuples(st.integers(0, 10), st.integers(0, 10)), min_size=1, max_size=30)
+
+
+@settings(max_examples=500, deadline=None)
+@given(POINTS, st.integers(0, 5))
+def test_front_and_solutions_are_those_of_brute_force(pairs, apart):
+    system, user = np.array(pairs).T
+    front = [
+        not any(c >= a and d >= b and (c, d) != (a, b) for c, d in pairs) for a, b in pairs
+    ]
+    assert pareto(system, user).tolist() == front
+    fair = [i for i, (a, b) in enumerate(pairs) if min(a, b) >= apart]
+    products = {i: (pairs[i][0] - apart) * (pairs[i][1] - apart) for i in fair}
+    most = max(products.values(), default=0)
+    assert nash(system, user, apart).tolist() == [i for i in fair if products[i] == most]
+    tops = [max((pairs[i][k] - apart for i in fair), default=0) or 1 for k in (0, 1)]
+    shares = {i: sorted((pairs[i][k] - apart) / tops[k] for k in (0, 1)) for i in fair}
+    best = max(shares.values(), default=[])
+    found = kalai_smorodinsky(system, user, apart).tolist()
+    assert found == [i for i in fair if shares[i] == best]
+
+
+@settings(max_examples=200, deadline=None)
+@given(POINTS)
+def test_the_nash_point_is_on_the_front_or_worth_nothing(pairs):
+    system, user = np.array(pairs).T
+    places = nash(system, user)
+    on_front = pareto(system, user)[places]
+    assert on_front.all() or (system[places] * user[places] == 0).all()
+
+
+def test_measures_by_hand():
+    system, user = np.array([0, 6, 10, 4]), np.array([10, 6, 0, 4])
+    assert measures(system, user, (6, 6), 10) == {
+        "agreed": 1.0, "points": 0.6, "other": 0.6, "pareto": 1.0, "joint": 1.0, "fairness": 1.0,
+    }  # fmt: skip
+    worse = measures(system, user, (4, 4), 10)
+    assert (worse["pareto"], worse["joint"]) == (0.0, 8 / 12)
+    assert worse["fairness"] == pytest.approx(4 / 6)
+
+
+def brute_force(task: Bargain, state: BargainState, party: int, partner) -> int:
+    """The most points of a party, by trying every act in every state."""
+    possible, best = task.texts[task.table(state, party)], 0
+    for code in [code for code, text in enumerate(possible) if text]:
+        then = state.copy()
+        task.apply(then, code)
+        if not then.over:
+            task.apply(then, partner.act(task, then, None))
+        points = task.points(then)[party] if then.over else brute_force(task, then, party, partner)
+        best = max(best, points)
+    return best
+
+
+GAMES = {game: Bargain(game, turns=2) for game in ("items", "price")}
+
+
+@pytest.mark.parametrize(
+    ("game", "party", "partner"), list(product(GAMES, (0, 1), PARTNERS)), ids=lambda v: str(v)
+)
+def test_best_responses_are_those_of_brute_force(game, party, partner):
+    """25 games each, 500 in all, from the first act of the party on."""
+    task, other = GAMES[game], PARTNERS[partner]()
+    search = Search(other)
+    small = [
+        row
+        for row in np.random.default_rng([party, 1]).permutation(len(task.game.scenarios))[:400]
+        if task.game.possible[task.game.table_of[0][task.game.scenarios[row, 0]]].sum() <= 24
+    ][:25]
+    assert len(small) == 25
+    for row in small:
+        state = BargainState(*task.game.scenarios[row].tolist())
+        if party:
+            task.apply(state, other.act(task, state, None))
+        assert search.best(task, state)[0] == brute_force(task, state, party, other)
+
+
+@pytest.mark.parametrize("partner", PARTNERS)
+def test_longer_games_are_searched_as_well(partner):
+    task, other = Bargain("price", turns=3), PARTNERS[partner]()
+    for row in (0, 40):
+        state = BargainState(*task.game.scenarios[row].tolist())
+        assert Search(other).best(task, state)[0] == brute_force(task, state, 0, other)
+
+
+@pytest.mark.parametrize("partner", PARTNERS)
+@pytest.mark.parametrize("game", ["items", "goods", "price"])
+def test_play_by_the_best_response_earns_what_it_promises_and_no_policy_more(game, partner):
+    task, rng = Bargain(game, turns=5), np.random.default_rng(0)
+    best, other = BestResponse(partner), PARTNERS[partner]()
+    for row in rng.integers(len(task.game.scenarios), size=4).tolist():
+        start = BargainState(*task.game.scenarios[row].tolist())
+        promised = Search(other).best(task, start)[0]
+        earned = []
+        for policy in (best, *(made() for made in PARTNERS.values())):
+            state = start.copy()
+            while not state.over:
+                task.apply(state, (other if state.waiting else policy).act(task, state, rng))
+            earned.append(task.points(state)[0])
+        assert earned[0] == promised == max(earned)
