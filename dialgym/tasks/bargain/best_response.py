@@ -88,9 +88,9 @@ class Search:
     def _acts(self, task: Bargain, state: BargainState, party: int) -> list[int]:
         """The acts that are tried, those that end the dialogue first."""
         game = task.game
-        mine, other = (
-            (game.points[0][state.system], game.points[1][state.user])[:: -1 if party else 1]
-        )
+        mine, other = (game.points[0][state.system], game.points[1][state.user])[
+            :: -1 if party else 1
+        ]
         best: dict[int, int] = {}
         for code, outcome in enumerate(game.outcome[party][task.table(state, party)].tolist()):
             if outcome != NONE:

@@ -1,4 +1,4 @@
-"""Exact facts about a negotiation: the Pareto front, solutions of bargaining, measures of a deal."""
+"""Exact facts about a negotiation: Pareto front, solutions of bargaining, measures of a deal."""
 
 from collections.abc import Mapping
 
@@ -50,9 +50,9 @@ def measures(
 ) -> Mapping[str, float]:
     """Measures of a deal, from 0 to 1.
 
-    ``points`` and ``other`` are those of system and user, as shares of `most`; ``pareto`` is 1 where
-    no outcome is better for one and as good for the other; ``joint`` is the sum of points as a share
-    of the greatest possible, ``fairness`` that of the lesser points as a share of the greatest that
+    ``points`` and ``other`` are those of system and user, as shares of `most`; ``pareto`` is 1
+    where no outcome is better for one and as good for the other; ``joint`` is the sum of points as
+    a share of the greatest possible, ``fairness`` the lesser points as a share of the greatest that
     the lesser can be.
 
     Args:

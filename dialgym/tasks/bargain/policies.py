@@ -1,7 +1,7 @@
 """Scripted negotiators, for either party.
 
-All but the best response know only what their side has seen. They choose for many dialogues at once:
-`Negotiator.choose` maps the views of k dialogues to k acts.
+All but the best response know only what their side has seen. They choose for many dialogues
+at once: `Negotiator.choose` maps the views of k dialogues to k acts.
 """
 
 from collections.abc import Sequence
@@ -21,8 +21,8 @@ class Negotiator:
     """Wants so many points at each turn: accepts what gives them, else proposes what does.
 
     Of the outcomes with enough points it proposes the one that takes least of what there is. Asked
-    for its need it tells the kind that is worth most to it, but not with its last turn. With that it
-    accepts whatever is better than no deal. A subclass has `wants`.
+    for its need it tells the kind that is worth most to it, but not with its last turn. With that
+    it accepts whatever is better than no deal. A subclass has `wants`.
     """
 
     told = 0

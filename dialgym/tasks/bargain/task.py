@@ -71,8 +71,8 @@ class Bargain(Task):
 
     Games:
         items: 5 to 7 books, hats and balls, 1 to 4 of a kind; all of them are worth 10 points to
-            each party, and 0 without a deal. As in Deal or No Deal, nothing is worth nothing to both,
-            and something is worth something to both.
+            each party, and 0 without a deal. As in Deal or No Deal, nothing is worth nothing to
+            both, and something is worth something to both.
         goods: three packages each of food, water and firewood; a package of what a party needs
             most is worth 5 points, then 4, then 3. Without a deal each has 5 points, as in CaSiNo.
         price: the system buys, the user sells. Prices are multiples of 5 % of the list price, from
@@ -123,7 +123,9 @@ class Bargain(Task):
         self.turns = whole_number("turns", turns, self.name)
         self.constrained = constraint is not None
         self.how_to_play = {p: _RULES[game].format(trade=_TRADES[p]) for p in self.parties}
-        needs = ("a better price",) if game == "price" else (f"{k[1]} most" for k in self.game.kinds)
+        needs = (
+            ("a better price",) if game == "price" else (f"{k[1]} most" for k in self.game.kinds)
+        )
         tells = [f"i need {need}" for need in needs]
         self.general = (*SAID, *tells)
         self.texts = [self._texts(row) for row in range(len(self.game.tables))]
@@ -173,9 +175,7 @@ class Bargain(Task):
         system, user = self.draw(rng, options)
         return BargainState(system, user)
 
-    def draw(
-        self, rng: np.random.Generator, options: Mapping[str, Any] | None
-    ) -> tuple[int, int]:
+    def draw(self, rng: np.random.Generator, options: Mapping[str, Any] | None) -> tuple[int, int]:
         """Profiles of both parties; takes one whole number.
 
         Raises:
@@ -311,7 +311,10 @@ class Bargain(Task):
 
     def words(self) -> Sequence[str]:
         """Those of all acts, and of what the parties are told."""
-        texts = [*(t for row in self.texts for t in row), *(t for p in self._told.values() for t in p)]
+        texts = [
+            *(t for row in self.texts for t in row),
+            *(t for p in self._told.values() for t in p),
+        ]
         return tuple(dict.fromkeys(word for text in texts for word in text.split()))
 
 

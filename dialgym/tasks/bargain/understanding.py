@@ -9,7 +9,9 @@ from dialgym.tasks.bargain.types import ACCEPT, ASK, INSIST, LEAVE, NONE, REJECT
 REMEMBERED = 50_000
 NUMBERS = {"no": 0, "zero": 0, "a": 1, "an": 1, "one": 1, "the": 1, "two": 2, "three": 3, "four": 4}
 _WORDS = re.compile(r"[a-z']+|\d+(?:\.\d+)?")
-_LEAVES = re.compile(r"\b(walk away|no deal|i leave|i'm leaving|i am leaving|goodbye|bye|i'm out)\b")
+_LEAVES = re.compile(
+    r"\b(walk away|no deal|i leave|i'm leaving|i am leaving|goodbye|bye|i'm out)\b"
+)
 _INSISTS = re.compile(r"\b(insist|stand by|final offer|my offer stands)\b")
 _REFUSES = re.compile(
     r"^(no|nope|sorry)\b|\b(reject|decline|refuse|can't|cannot|don't accept|won't|not (?:accept|agree"

@@ -19,9 +19,7 @@ POINTS = st.lists(st.tuples(st.integers(0, 10), st.integers(0, 10)), min_size=1,
 @given(POINTS, st.integers(0, 5))
 def test_front_and_solutions_are_those_of_brute_force(pairs, apart):
     system, user = np.array(pairs).T
-    front = [
-        not any(c >= a and d >= b and (c, d) != (a, b) for c, d in pairs) for a, b in pairs
-    ]
+    front = [not any(c >= a and d >= b and (c, d) != (a, b) for c, d in pairs) for a, b in pairs]
     assert pareto(system, user).tolist() == front
     fair = [i for i, (a, b) in enumerate(pairs) if min(a, b) >= apart]
     products = {i: (pairs[i][0] - apart) * (pairs[i][1] - apart) for i in fair}

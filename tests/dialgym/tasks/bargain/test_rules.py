@@ -110,7 +110,9 @@ def test_english_is_understood_by_rules(text, code):
     assert ITEMS.understanding.read(table, text) == code
 
 
-@pytest.mark.parametrize(("text", "step"), [("I could pay $70", 14), ("80?", 16), ("5 bucks", None)])
+@pytest.mark.parametrize(
+    ("text", "step"), [("I could pay $70", 14), ("80?", 16), ("5 bucks", None)]
+)
 def test_prices_are_read_from_any_sentence(text, step):
     assert PRICE.understanding.read(0, text) == (NONE if step is None else step - 8)
 
