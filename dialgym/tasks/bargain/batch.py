@@ -176,8 +176,10 @@ class BargainBatch:
     def state(self, row: int) -> BargainState:
         """The dialogue of a row, made again."""
         first, last = self.offers[:2, row].tolist(), self.offers[2:, row].tolist()
+        system, user = self.profile[:, row].tolist()
         return BargainState(
-            *self.profile[:, row].tolist(),
+            system,
+            user,
             self._lines(row),
             first,
             last,

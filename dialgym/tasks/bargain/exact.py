@@ -13,7 +13,7 @@ def pareto(system: np.ndarray, user: np.ndarray) -> np.ndarray:
     """
     no_worse = (system[None] >= system[:, None]) & (user[None] >= user[:, None])
     better = (system[None] > system[:, None]) | (user[None] > user[:, None])
-    front: np.ndarray = ~(no_worse & better).any(1)
+    front: np.ndarray = np.logical_not((no_worse & better).any(1))
     return front
 
 

@@ -10,6 +10,8 @@ import numpy as np
 from dialgym.tasks.bargain.types import NONE
 
 Numbers = tuple[int, ...]
+Profiles = list[tuple[Numbers, Numbers]]
+Scenarios = tuple[list[Numbers], list[Profiles], list[tuple[int, int]]]
 ITEMS = (("book", "books"), ("hat", "hats"), ("ball", "balls"))
 GOODS = (("food", "food"), ("water", "water"), ("firewood", "firewood"))
 MOST = 4  # of one kind of item
@@ -73,9 +75,7 @@ class Game(ABC):
         """Number of outcomes."""
 
     @abstractmethod
-    def _scenarios(
-        self,
-    ) -> tuple[list[Numbers], list[list[tuple[Numbers, Numbers]]], list[tuple[int, int]]]:
+    def _scenarios(self) -> Scenarios:
         """Tables, profiles of both parties, and the pairs of profiles that can meet."""
 
     @abstractmethod
@@ -211,11 +211,10 @@ class Items(_Things):
 
     name, kinds, most, width = "items", ITEMS, 10, MOST + 1
 
-    def _scenarios(
-        self,
-    ) -> tuple[list[Numbers], list[list[tuple[Numbers, Numbers]]], list[tuple[int, int]]]:
-        tables = [t for t in product(range(1, self.width), repeat=3) if 5 <= sum(t) <= 7]
-        profiles, pairs = list[tuple[Numbers, Numbers]](), list[tuple[int, int]]()
+    def _scenarios(self) -> Scenarios:
+        every = product(range(1, self.width), repeat=3)
+        tables: list[Numbers] = [table for table in every if 5 <= sum(table) <= 7]
+        profiles, pairs = Profiles(), list[tuple[int, int]]()
         for table in tables:
             known = [
                 values
@@ -240,12 +239,11 @@ class Goods(_Things):
 
     name, kinds, most, width, apart = "goods", GOODS, 36, 4, 5
 
-    def _scenarios(
-        self,
-    ) -> tuple[list[Numbers], list[list[tuple[Numbers, Numbers]]], list[tuple[int, int]]]:
-        table = (3, 3, 3)
-        known = [(table, values) for values in permutations((5, 4, 3))]
-        return [table], [known, known], list(product(range(6), repeat=2))
+    def _scenarios(self) -> Scenarios:
+        table: Numbers = (3, 3, 3)
+        known: Profiles = [(table, values) for values in permutations((5, 4, 3))]
+        pairs = [(i, j) for i in range(len(known)) for j in range(len(known))]
+        return [table], [known, known], pairs
 
     def knowledge(self, table: Numbers, values: Numbers, party: int) -> str:
         worth = (f"{kind[0]} is worth {value}" for kind, value in zip(self.kinds, values))
@@ -260,12 +258,10 @@ class Price(Game):
     def _size(self) -> int:
         return DEAREST - CHEAPEST + 1
 
-    def _scenarios(
-        self,
-    ) -> tuple[list[Numbers], list[list[tuple[Numbers, Numbers]]], list[tuple[int, int]]]:
-        tables = [(price,) for price in LISTS]
-        buyers = [(t, (target,)) for t in tables for target in range(CHEAPEST, 17)]
-        sellers = [(t, (target,)) for t in tables for target in range(16, DEAREST + 1)]
+    def _scenarios(self) -> Scenarios:
+        tables: list[Numbers] = [(price,) for price in LISTS]
+        buyers: Profiles = [(t, (target,)) for t in tables for target in range(CHEAPEST, 17)]
+        sellers: Profiles = [(t, (target,)) for t in tables for target in range(16, DEAREST + 1)]
         pairs = [
             (i, j)
             for i, (own, low) in enumerate(buyers)

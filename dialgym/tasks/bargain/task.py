@@ -101,6 +101,9 @@ class Bargain(Task):
     """
 
     name = "Bargain"
+    how_to_play = dict.fromkeys(
+        (SYSTEM, USER), "You negotiate with another one, who wants something else."
+    )
     options = ("table", "system", "user")
     tokenizer = "word"
     speakers = {USER: _NEGOTIATORS, SYSTEM: _NEGOTIATORS}  # noqa: RUF012
@@ -122,7 +125,6 @@ class Bargain(Task):
         self.game = game_named(game)
         self.turns = whole_number("turns", turns, self.name)
         self.constrained = constraint is not None
-        self.how_to_play = {p: _RULES[game].format(trade=_TRADES[p]) for p in self.parties}
         needs = (
             ("a better price",) if game == "price" else (f"{k[1]} most" for k in self.game.kinds)
         )
@@ -220,9 +222,10 @@ class Bargain(Task):
         return [self.opening(party, profile), *state.lines]
 
     def conditions(self, party: str) -> Sequence[str]:
-        """Those on turns, and how the acts are said."""
+        """Those of the game, those on turns, and how the acts are said."""
         proposal = next(text for text in self.texts[0][::-1][len(self.general) :] if text)
         return [
+            _RULES[self.game.name].format(trade=_TRADES[party]),
             turns_sentence(self, party),
             f"To propose what you get yourself, say for example: {proposal}.",
             f"Beside that you may say: {'; '.join(self.general)}.",
@@ -311,10 +314,9 @@ class Bargain(Task):
 
     def words(self) -> Sequence[str]:
         """Those of all acts, and of what the parties are told."""
-        texts = [
-            *(t for row in self.texts for t in row),
-            *(t for p in self._told.values() for t in p),
-        ]
+        said = (text for row in self.texts for text in row)
+        told = (text for known in self._told.values() for text in known)
+        texts = [*said, *told]
         return tuple(dict.fromkeys(word for text in texts for word in text.split()))
 
 

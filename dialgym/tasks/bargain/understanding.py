@@ -7,7 +7,7 @@ from dialgym.tasks.bargain.games import CHEAPEST, DEAREST, STEPS, Game, Numbers
 from dialgym.tasks.bargain.types import ACCEPT, ASK, INSIST, LEAVE, NONE, REJECT, TELL
 
 REMEMBERED = 50_000
-NUMBERS = {"no": 0, "zero": 0, "a": 1, "an": 1, "one": 1, "the": 1, "two": 2, "three": 3, "four": 4}
+NUMBERS = dict(no=0, zero=0, a=1, an=1, one=1, the=1, two=2, three=3, four=4)
 _WORDS = re.compile(r"[a-z']+|\d+(?:\.\d+)?")
 _LEAVES = re.compile(
     r"\b(walk away|no deal|i leave|i'm leaving|i am leaving|goodbye|bye|i'm out)\b"
@@ -31,8 +31,8 @@ class Understanding:
 
     In order: the words of an act itself; leaving; insisting; a proposal (how many of each kind are
     for ``i`` or ``you``, what is not named going to the other one, or a price, which is taken for
-    the nearest that can be proposed); a question; a need; a refusal; an agreement. What remains, and
-    a proposal of more than there is, is not understood.
+    the nearest that can be proposed); a question; a need; a refusal; an agreement. What remains,
+    and a proposal of more than there is, is not understood.
 
     Args:
         game: whose acts they are.
