@@ -95,8 +95,8 @@ class Bargain(Task):
     Raises:
         ValueError: a setting is not one of the above.
 
-    Source: the games of Lewis et al. (2017, "Deal or No Deal?"), Chawla et al. (2021, CaSiNo) and He
-    et al. (2018, "Decoupling Strategy and Generation in Negotiation Dialogues"), whose points for a
+    Source: the games of Lewis et al. (2017, "Deal or No Deal?"), Chawla et al. (2021, CaSiNo) and
+    He et al. (2018, "Decoupling Strategy and Generation in Negotiation Dialogues"), whose points for a
     price are a line between both targets.
     """
 

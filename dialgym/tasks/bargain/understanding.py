@@ -7,11 +7,9 @@ from dialgym.tasks.bargain.games import CHEAPEST, DEAREST, STEPS, Game, Numbers
 from dialgym.tasks.bargain.types import ACCEPT, ASK, INSIST, LEAVE, NONE, REJECT, TELL
 
 REMEMBERED = 50_000
-NUMBERS = dict(no=0, zero=0, a=1, an=1, one=1, the=1, two=2, three=3, four=4)
+NUMBERS = dict.fromkeys(("a", "an", "one", "the"), 1) | {"no": 0, "zero": 0, "two": 2, "three": 3}
 _WORDS = re.compile(r"[a-z']+|\d+(?:\.\d+)?")
-_LEAVES = re.compile(
-    r"\b(walk away|no deal|i leave|i'm leaving|i am leaving|goodbye|bye|i'm out)\b"
-)
+_LEAVES = re.compile(r"\b(walk away|no deal|i leave|i(?:'m| am) (?:leaving|out)|goodbye|bye)\b")
 _INSISTS = re.compile(r"\b(insist|stand by|final offer|my offer stands)\b")
 _REFUSES = re.compile(
     r"^(no|nope|sorry)\b|\b(reject|decline|refuse|can't|cannot|don't accept|won't|not (?:accept|agree"
