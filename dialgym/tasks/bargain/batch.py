@@ -169,9 +169,9 @@ class BargainBatch:
     def turn(self, rows: np.ndarray) -> np.ndarray:
         return self.turns[rows]
 
-    def states(self, rows: np.ndarray) -> "Dialogues":
+    def states(self, rows: np.ndarray) -> "Negotiations":
         """The dialogues of the rows."""
-        return Dialogues(self, rows)
+        return Negotiations(self, rows)
 
     def state(self, row: int) -> BargainState:
         """The dialogue of a row, made again."""
@@ -209,7 +209,7 @@ class BargainBatch:
             self.texts[party, row, : len(said)] = said
 
 
-class Dialogues(RowStates):
+class Negotiations(RowStates):
     """Rows of a batch, whose views need no states."""
 
     def view(self, party: int) -> View:
@@ -220,4 +220,4 @@ class Dialogues(RowStates):
 
 def views(states: Sequence[BargainState], party: int) -> View:
     """View of the party of that index, of states or of rows of a batch."""
-    return states.view(party) if isinstance(states, Dialogues) else view_of(list(states), party)
+    return states.view(party) if isinstance(states, Negotiations) else view_of(list(states), party)

@@ -21,7 +21,7 @@ Found = tuple[int, int]
 """The most points that can still be had, and the act that begins with."""
 
 
-class Search:
+class ResponseSearch:
     """Searches all that can be said to a negotiator that answers by the points of offers.
 
     Of the proposals that give it the same points only the best one for the searching party is

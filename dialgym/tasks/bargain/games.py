@@ -88,7 +88,7 @@ class Game(ABC):
 
     @abstractmethod
     def _taken(self, table: Numbers, party: int) -> list[int]:
-        """How much of the table a party takes by each outcome."""
+        """Amount of the table that a party takes by each outcome."""
 
     @abstractmethod
     def proposal(self, table: Numbers, code: int) -> str:
@@ -100,7 +100,7 @@ class Game(ABC):
 
     @abstractmethod
     def knowledge(self, table: Numbers, values: Numbers, party: int) -> str:
-        """What a party is told at the beginning."""
+        """Knowledge of a party at the beginning, in words."""
 
     @abstractmethod
     def features(self, party: int) -> np.ndarray:

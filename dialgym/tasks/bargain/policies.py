@@ -10,7 +10,7 @@ from functools import cache
 import numpy as np
 
 from dialgym.tasks.bargain.batch import views
-from dialgym.tasks.bargain.best_response import Search
+from dialgym.tasks.bargain.best_response import ResponseSearch
 from dialgym.tasks.bargain.task import Bargain
 from dialgym.tasks.bargain.types import ACCEPT, NONE, TELL, BargainState, View
 
@@ -190,9 +190,9 @@ class BestResponse(Negotiator):
 
 
 @cache
-def _search(partner: str) -> Search:
+def _search(partner: str) -> ResponseSearch:
     """The search against a negotiator, which keeps what it has found."""
-    return Search(PARTNERS[partner]())
+    return ResponseSearch(PARTNERS[partner]())
 
 
 PARTNERS: dict[str, type[Negotiator]] = {

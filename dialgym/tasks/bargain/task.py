@@ -23,7 +23,7 @@ from dialgym.tasks.bargain.types import (
     TELL,
     BargainState,
 )
-from dialgym.tasks.bargain.understanding import Understanding
+from dialgym.tasks.bargain.understanding import OfferReader
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome, Task
 from dialgym.tasks.batch import DialogueBatch
 from dialgym.tasks.briefs import length_sentence, turns_sentence
@@ -96,8 +96,8 @@ class Bargain(Task):
         ValueError: a setting is not one of the above.
 
     Source: the games of Lewis et al. (2017, "Deal or No Deal?"), Chawla et al. (2021, CaSiNo) and
-    He et al. (2018, "Decoupling Strategy and Generation in Negotiation Dialogues"), whose points for a
-    price are a line between both targets.
+    He et al. (2018, "Decoupling Strategy and Generation in Negotiation Dialogues"); there, too,
+    points for a price are a line between the targets.
     """
 
     name = "Bargain"
@@ -108,8 +108,8 @@ class Bargain(Task):
     tokenizer = "word"
     speakers = {USER: _NEGOTIATORS, SYSTEM: _NEGOTIATORS}  # noqa: RUF012
     act_classes = {  # noqa: RUF012
-        SYSTEM: f"{ROOM}.party_acts:SystemActs",
-        USER: f"{ROOM}.party_acts:UserActs",
+        SYSTEM: f"{ROOM}.party_acts:BuyerActs",
+        USER: f"{ROOM}.party_acts:SellerActs",
     }
     hidden_fields = {SYSTEM: ("user",), USER: ("system",)}  # noqa: RUF012
 
@@ -132,7 +132,7 @@ class Bargain(Task):
         self.general = (*SAID, *tells)
         self.texts = [self._texts(row) for row in range(len(self.game.tables))]
         self.said = np.array(self.texts, object)  # (C, A)
-        self.understanding = Understanding(self.game, self.texts)
+        self.understanding = OfferReader(self.game, self.texts)
         self.facts = self._facts(whole_number("longest", longest, self.name))
 
     def _texts(self, table: int) -> list[str]:
@@ -214,7 +214,7 @@ class Bargain(Task):
         return USER if state.waiting else SYSTEM
 
     def opening(self, party: str, profile: int) -> Utterance:
-        """What a party is told at the beginning."""
+        """Knowledge of a party at the beginning, in words."""
         return Utterance(party, self._told[party][profile], private=True)
 
     def transcript(self, state: BargainState, party: str) -> Sequence[Utterance]:

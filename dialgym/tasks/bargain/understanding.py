@@ -12,8 +12,8 @@ _WORDS = re.compile(r"[a-z']+|\d+(?:\.\d+)?")
 _LEAVES = re.compile(r"\b(walk away|no deal|i leave|i(?:'m| am) (?:leaving|out)|goodbye|bye)\b")
 _INSISTS = re.compile(r"\b(insist|stand by|final offer|my offer stands)\b")
 _REFUSES = re.compile(
-    r"^(no|nope|sorry)\b|\b(reject|decline|refuse|can't|cannot|don't accept|won't|not (?:accept|agree"
-    r"|enough|fair|good))\b"
+    r"^(no|nope|sorry)\b|\b(reject|decline|refuse|can't|cannot|don't accept|won't|not (?:accept"
+    r"|agree|enough|fair|good))\b"
 )
 _ACCEPTS = re.compile(
     r"^(ok|okay|yes|sure|agreed|deal|fine)\b|\b(accept|i agree|it's a deal|it is a deal|sounds good"
@@ -24,7 +24,7 @@ _NEEDS = re.compile(r"\b(need|like|love|prefer|important|favou?rite|value)\b")
 _OWN, _OTHER = frozenset(("i", "i'd", "i'll", "me")), frozenset(("you", "you'd", "you'll"))
 
 
-class Understanding:
+class OfferReader:
     """Reads utterances as acts: proposals first, then `types.ACCEPT` and those that follow it.
 
     In order: the words of an act itself; leaving; insisting; a proposal (how many of each kind are

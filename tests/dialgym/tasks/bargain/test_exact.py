@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dialgym.tasks.bargain import Bargain, BargainState
-from dialgym.tasks.bargain.best_response import Search
+from dialgym.tasks.bargain.best_response import ResponseSearch
 from dialgym.tasks.bargain.exact import kalai_smorodinsky, measures, nash, pareto
 from dialgym.tasks.bargain.policies import PARTNERS, BestResponse
 
@@ -73,7 +73,7 @@ GAMES = {game: Bargain(game, turns=2) for game in ("items", "price")}
 def test_best_responses_are_those_of_brute_force(game, party, partner):
     """25 games each, 500 in all, from the first act of the party on."""
     task, other = GAMES[game], PARTNERS[partner]()
-    search = Search(other)
+    search = ResponseSearch(other)
     small = [
         row
         for row in np.random.default_rng([party, 1]).permutation(len(task.game.scenarios))[:400]
@@ -92,7 +92,7 @@ def test_longer_games_are_searched_as_well(partner):
     task, other = Bargain("price", turns=3), PARTNERS[partner]()
     for row in (0, 40):
         state = BargainState(*task.game.scenarios[row].tolist())
-        assert Search(other).best(task, state)[0] == brute_force(task, state, 0, other)
+        assert ResponseSearch(other).best(task, state)[0] == brute_force(task, state, 0, other)
 
 
 @pytest.mark.parametrize("partner", PARTNERS)
@@ -102,7 +102,7 @@ def test_play_by_the_best_response_earns_what_it_promises_and_no_policy_more(gam
     best, other = BestResponse(partner), PARTNERS[partner]()
     for row in rng.integers(len(task.game.scenarios), size=4).tolist():
         start = BargainState(*task.game.scenarios[row].tolist())
-        promised = Search(other).best(task, start)[0]
+        promised = ResponseSearch(other).best(task, start)[0]
         earned = []
         for policy in (best, *(made() for made in PARTNERS.values())):
             state = start.copy()
