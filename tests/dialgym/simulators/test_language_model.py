@@ -112,7 +112,8 @@ def test_evaluate_takes_it_and_counts_what_was_asked(tmp_path):
     assert again.as_dict() == result.as_dict()
     assert result.policy_kwargs["host"] == "127.0.0.1"
     assert warm.policy_kwargs["sampling"] != result.policy_kwargs["sampling"]
-    assert f"{count} requests, {10 * count} + {2 * count} tokens" in result.to_markdown()
+    said = f"{count} requests, 5 not understood, {10 * count} + {2 * count} tokens"
+    assert said in result.to_markdown()
     result.to_json(tmp_path / "result.json")
     assert Result.from_json(tmp_path / "result.json").usage == result.usage
 
