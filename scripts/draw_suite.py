@@ -14,7 +14,7 @@ from dialgym.experiments.samples import SampleDialogue
 from dialgym.io.files import write_atomically
 from dialgym.registry import Row, entries
 
-COLUMNS, SIDE = 4, 3.2
+COLUMNS, SIDE = 5, 2.8
 """Pictures in a row, and the width of each, in inches."""
 
 
