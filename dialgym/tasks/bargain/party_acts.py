@@ -84,11 +84,11 @@ class NegotiatorActs(PartyActs):
         return code if code != NONE else self.task.game.size + 3
 
 
-class BuyerActs(NegotiatorActs):
+class SystemBargainActs(NegotiatorActs):
     """Acts of the system, which buys in a game of a price."""
 
 
-class SellerActs(NegotiatorActs):
+class UserBargainActs(NegotiatorActs):
     """Acts of the user, which sells in a game of a price."""
 
     party = 1

@@ -96,8 +96,8 @@ class Bargain(Task):
         ValueError: a setting is not one of the above.
 
     Source: the games of Lewis et al. (2017, "Deal or No Deal?"), Chawla et al. (2021, CaSiNo) and
-    He et al. (2018, "Decoupling Strategy and Generation in Negotiation Dialogues"); there, too,
-    points for a price are a line between the targets.
+    He et al. (2018, "Decoupling Strategy and Generation in Negotiation Dialogues"); points for a
+    price are our own.
     """
 
     name = "Bargain"
@@ -108,8 +108,8 @@ class Bargain(Task):
     tokenizer = "word"
     speakers = {USER: _NEGOTIATORS, SYSTEM: _NEGOTIATORS}  # noqa: RUF012
     act_classes = {  # noqa: RUF012
-        SYSTEM: f"{ROOM}.party_acts:BuyerActs",
-        USER: f"{ROOM}.party_acts:SellerActs",
+        SYSTEM: f"{ROOM}.party_acts:SystemBargainActs",
+        USER: f"{ROOM}.party_acts:UserBargainActs",
     }
     hidden_fields = {SYSTEM: ("user",), USER: ("system",)}  # noqa: RUF012
 
