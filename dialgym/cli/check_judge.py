@@ -1,7 +1,7 @@
 """``dialgym check-judge``: compare a judge of dialogues with the success that the rules know."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -58,9 +58,10 @@ def check_judge_command(
     Several policies play the same goals, and the judge scores the dialogues. The exit code is 1
     where it is not shown to agree with the rules beyond chance.
     """
-    from dialgym.experiments.judge_check import check_judge
+    from dialgym.experiments.judge_check import check_judge, judge_settings
 
-    given = with_settings_of(judge, {**settings(param), **given_tapes(record, replay)})
+    own = {**settings(param), **given_tapes(record, replay)}
+    given = {**judge_settings(parse_simulator(judge, "--judge")), **own}
     chosen = None if policies is None else words(policies)
     if out is not None:
         check_writable(out.parent)
@@ -83,13 +84,3 @@ def check_judge_command(
         console.print(f"all figures are in {out}", markup=False, soft_wrap=True)
     if not found.tells_success:
         raise typer.Exit(1)
-
-
-def with_settings_of(judge: str, own: dict[str, Any]) -> dict[str, Any]:
-    """A judge with further settings."""
-    given = parse_simulator(judge, "--judge")
-    named = {"reward": given} if isinstance(given, str) else dict(given)
-    inner = next(iter(named.values()), None)
-    if len(named) == 1 and isinstance(inner, dict):  # {lm_judge: {...}}
-        named = {"reward": next(iter(named)), **inner}
-    return {**named, **own}

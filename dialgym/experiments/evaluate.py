@@ -144,7 +144,7 @@ def evaluate(
             states=states,
         )
         speakers = {POLICY: opened, "simulator": player.dialogue.other}
-        player.states |= bool(models_of(**speakers))
+        player.states |= any(map(label_of, speakers.values()))
         with closing(player):
             played = list(player.play(jobs, _of_seeds(more.get("options"), len(seeds)), report))
         stand_in, oracle = player.task.stand_in, oracle or is_oracle(player.policy)

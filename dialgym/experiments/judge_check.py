@@ -176,9 +176,7 @@ def judge_of(judge: JudgeLike) -> Reward:
     """
     if isinstance(judge, Reward):
         return judge
-    given = {"reward": judge} if isinstance(judge, str) else dict(judge)
-    if len(given) == 1 and isinstance(inner := next(iter(given.values())), Mapping):
-        given = {"reward": next(iter(given)), **inner}
+    given = judge_settings(judge)
     given.pop("weight", None)
     name = str(given.pop("reward", LanguageModelJudge.name))
     if is_language_model(name):
@@ -186,6 +184,15 @@ def judge_of(judge: JudgeLike) -> Reward:
     if name == LM or is_language_model(name):
         name = LanguageModelJudge.name
     return make_reward(name, given)
+
+
+def judge_settings(judge: str | Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a judge, its name under ``reward`` where it is given one; see `judge_of`."""
+    given = {"reward": judge} if isinstance(judge, str) else dict(judge)
+    inner = next(iter(given.values()), None)
+    if len(given) == 1 and isinstance(inner, Mapping):  # {"lm_judge": {...}}
+        return {"reward": next(iter(given)), **inner}
+    return given
 
 
 def check_judge(

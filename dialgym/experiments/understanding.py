@@ -2,22 +2,25 @@
 
 from typing import Any
 
-from dialgym.language import AnyText, Constraint
+from dialgym.language import AnyText, Constraint, allows
 from dialgym.tasks import Task
+from dialgym.tasks.findings import GoalTalk
 
 
-def understood_lines(task: Task, state: Any, party: str) -> list[bool | None]:
+def understood_lines(
+    task: Task, state: Any, party: str, talk: GoalTalk | None
+) -> list[bool | None]:
     """Tell of each line of a party's transcript, its notes aside, if the task understands it.
 
-    That is its reading in `Findings.talk`; in a task without one it is whether the constraint of
+    That is its reading in `talk`; in a task without one it is whether the constraint of
     `party` allows it, and None where there is none that could forbid anything.
 
     Args:
         task: the rules.
         state: a dialogue that is over.
         party: whose side it is.
+        talk: `Findings.talk` of the dialogue.
     """
-    talk = task.findings(state).talk
     if talk is not None:
         return [bool(reading.kinds) for reading in talk.readings]
     constraint = task.static_constraint(party)
@@ -27,9 +30,10 @@ def understood_lines(task: Task, state: Any, party: str) -> list[bool | None]:
 
 def not_understood(task: Task, state: Any, party: str) -> int:
     """Count the texts of `party` that the task makes nothing of."""
-    heard = task.parties[1] if task.findings(state).talk is not None else party
+    talk = task.findings(state).talk
+    heard = task.parties[1] if talk is not None else party
     lines = task.transcript(state, heard)[task.notes(state, heard) :]
-    known = understood_lines(task, state, heard)
+    known = understood_lines(task, state, heard, talk)
     return sum(line.speaker == party and own is False for line, own in zip(lines, known))
 
 
@@ -37,9 +41,4 @@ def follows(constraint: Constraint | None, text: str) -> bool | None:
     """Tell if a constraint allows a text; None where there is none that could forbid one."""
     if constraint is None or isinstance(constraint, AnyText):
         return None
-    state = constraint.start
-    for char in text:
-        state = constraint.advance(state, char)
-        if state is None:
-            return False
-    return constraint.accepts(state)
+    return allows(constraint, text)

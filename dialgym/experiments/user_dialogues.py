@@ -106,7 +106,7 @@ class Opponents(NamedTuple):
             return AuditedDialogue(policy, job, party, (), (), (), None, success)
         lines, count = self.task.transcript(state, party), self.task.notes(state, party)
         talk, said = self.task.findings(state).talk, lines[count:]
-        understood = understood_lines(self.task, state, party)
+        understood = understood_lines(self.task, state, party, talk)
         return AuditedDialogue(policy, job, party, lines[:count], said, understood, talk, success)
 
 

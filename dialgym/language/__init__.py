@@ -1,7 +1,14 @@
 """Utterances, dialogue acts, tokenizers, and constraints on what may be said."""
 
 from dialgym.language.automata import TokenAutomaton, compile_constraint
-from dialgym.language.constraints import AnyText, Constraint, Grammar, Letters, WordTrie
+from dialgym.language.constraints import (
+    AnyText,
+    Constraint,
+    Grammar,
+    Letters,
+    WordTrie,
+    allows,
+)
 from dialgym.language.text import Utterance, render_transcript
 from dialgym.language.tokenizers import (
     END,
@@ -31,6 +38,7 @@ __all__ = [
     "Utterance",
     "WordTokenizer",
     "WordTrie",
+    "allows",
     "compile_constraint",
     "make_tokenizer",
     "render_transcript",

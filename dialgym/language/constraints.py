@@ -35,6 +35,16 @@ class Constraint(Protocol):
         ...
 
 
+def allows(constraint: Constraint, text: str) -> bool:
+    """Return True if a constraint admits the whole text."""
+    state = constraint.start
+    for char in text:
+        state = constraint.advance(state, char)
+        if state is None:
+            return False
+    return constraint.accepts(state)
+
+
 @dataclass(frozen=True)
 class AnyText:
     """Any text at all: only special tokens are ruled out."""

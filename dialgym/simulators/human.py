@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dialgym.language import Constraint, Utterance
+from dialgym.language import Constraint, Utterance, allows
 from dialgym.language.text import as_typed
 from dialgym.simulators.base import Speaker, shown_to
 
@@ -104,16 +104,6 @@ class HumanSpeaker:
             parts.append(f"{len(task.candidates(state)):,} possible")
         parts.append(f"hint: {expert.reply(task, shown_to(expert, task, state), self._rng)}")
         self.console.print(", ".join(parts), style="dim", markup=False)
-
-
-def allows(constraint: Constraint, text: str) -> bool:
-    """Return True if a constraint admits the whole text."""
-    state = constraint.start
-    for char in text:
-        state = constraint.advance(state, char)
-        if state is None:
-            return False
-    return constraint.accepts(state)
 
 
 def turns_of(task: Any, party: str) -> int:

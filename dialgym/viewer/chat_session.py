@@ -10,14 +10,13 @@ import numpy as np
 
 from dialgym.datasets.schema import Origin, Recorder, check_json, played_settings, write_table
 from dialgym.io.files import parse_yaml
-from dialgym.language import Letters, WordTrie
+from dialgym.language import Letters, WordTrie, allows
 from dialgym.language.text import as_typed
 from dialgym.registry import Environment, RegistryEntry, entry_of, make_task
 from dialgym.rollouts.episodes import policy_rng
 from dialgym.rollouts.games import OpenDialogue, as_played
 from dialgym.rollouts.player import make_dialogue
 from dialgym.simulators import Speaker, shown_to
-from dialgym.simulators.human import allows
 from dialgym.tasks import Task
 from dialgym.viewer.lines import pieces, rounded, turn
 from dialgym.views.speakers import other_party

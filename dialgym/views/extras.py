@@ -146,9 +146,10 @@ def whole_reply(task: Task, state: Any, learner: str, drawn: int, where: str) ->
         drawn: number of the dialogue's generator.
         where: name of the dialogue, for errors.
     """
-    texts = [said.text for said in task.transcript(state, learner) if not said.private]
+    lines = task.transcript(state, learner)
+    texts = [line.text for line in lines if not line.private]
     accounts = tuple(_account(task, state, party) for party in task.parties)
-    turns = sum(line.speaker == learner for line in task.transcript(state, learner))
+    turns = sum(line.speaker == learner for line in lines)
     case = JudgedDialogue(f"{task.name}, {where}", learner, accounts, turns, drawn)
     return Reply(texts[-1] if texts else "", tuple(texts[:-1]), labels={DIALOGUE: case})
 

@@ -88,16 +88,15 @@ class ResponseSearch:
     def _acts(self, task: Bargain, state: BargainState, party: int) -> list[int]:
         """The acts that are tried, those that end the dialogue first."""
         game = task.game
-        mine, other = (game.points[0][state.system], game.points[1][state.user])[
-            :: -1 if party else 1
-        ]
+        worth = game.points[0][state.system], game.points[1][state.user]
+        mine, other = worth[party], worth[1 - party]
+        outcomes = game.outcome[party][task.table(state, party)].tolist()
         best: dict[int, int] = {}
-        for code, outcome in enumerate(game.outcome[party][task.table(state, party)].tolist()):
+        for code, outcome in enumerate(outcomes):
             if outcome != NONE:
                 points = int(other[outcome])
                 held = best.setdefault(points, code)
-                rival = int(game.outcome[party][task.table(state, party), held])
-                if mine[outcome] > mine[rival]:
+                if mine[outcome] > mine[outcomes[held]]:
                     best[points] = code
         theirs = state.owner == 1 - party and state.open != NONE
         ending = [ACCEPT, LEAVE] if theirs else [LEAVE]

@@ -153,17 +153,10 @@ class _Things(Game):
         return list(product(range(self.width), repeat=len(self.kinds)))
 
     def _outcomes(self, table: Numbers, party: int) -> list[int]:
-        found = []
-        for share in self.all_shares:
-            rest = tuple(n - s for n, s in zip(table, share))
-            found.append(NONE if min(rest) < 0 else self.code(rest if party else share))
-        return found
+        return [self.code(share) if share else NONE for share in self._gained(table, party)]
 
     def _points(self, table: Numbers, values: Numbers, party: int) -> list[int]:
-        return [
-            sum(v * s for v, s in zip(values, share)) if share else 0
-            for share in self._gained(table, party)
-        ]
+        return [sum(v * s for v, s in zip(values, g)) for g in self._gained(table, party)]
 
     def _gained(self, table: Numbers, party: int) -> list[Numbers]:
         """Share of a party by each outcome; () where that is impossible."""

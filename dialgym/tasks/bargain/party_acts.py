@@ -8,7 +8,15 @@ from dialgym.tasks.acts import PartyActs
 from dialgym.tasks.bargain import policies
 from dialgym.tasks.bargain.batch import views
 from dialgym.tasks.bargain.task import Bargain
-from dialgym.tasks.bargain.types import ACCEPT, INSIST, NONE, REJECT, BargainState, View
+from dialgym.tasks.bargain.types import (
+    ACCEPT,
+    ASK,
+    INSIST,
+    NONE,
+    REJECT,
+    BargainState,
+    View,
+)
 
 Generator = np.random.Generator
 
@@ -81,7 +89,7 @@ class NegotiatorActs(PartyActs):
     def read(self, state: BargainState, text: str) -> int:
         """The act that a text is taken for; a question if it is not understood."""
         code = self.task.understanding.read(self.task.table(state, self.party), text)
-        return code if code != NONE else self.task.game.size + 3
+        return code if code != NONE else self.task.game.size + ASK
 
 
 class SystemBargainActs(NegotiatorActs):

@@ -83,7 +83,7 @@ class OfferReader:
             return self._price(table[0], words)
         share: list[int | None] = [None] * len(table)
         own, amount = True, None
-        whose = [True]
+        last_own = True  # whose was named last
         for word in words:
             if word in _OWN or word in _OTHER:
                 own, amount = word in _OWN, None
@@ -92,13 +92,13 @@ class OfferReader:
                 if amount is not None:
                     count = table[kind] if amount < 0 else amount
                     share[kind] = count if own else table[kind] - count
-                    whose.append(own)
+                    last_own = own
                 amount = None
             else:
                 amount = _number(word, amount)
         if all(part is None for part in share):
             return None
-        rest = [n if not whose[-1] else 0 for n in table]
+        rest = [0 if last_own else n for n in table]
         full = [rest[k] if part is None else part for k, part in enumerate(share)]
         if any(not 0 <= part <= n for part, n in zip(full, table)):
             return NONE

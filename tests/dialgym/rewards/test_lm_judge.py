@@ -20,20 +20,10 @@ from dialgym.rewards.lm_judge import LanguageModelJudge, NoScoreError, read_scor
 from dialgym.testing import check_batch
 from dialgym.trust import check_names
 from tests.support.chat_server import chat_server
+from tests.support.spoken_families import FAMILIES
 from tests.support.waiting import HANG_GUARD
 
 pytest.importorskip("httpx", reason="the extra lm")
-
-FAMILIES = {
-    "Wordle-20": {},
-    "TwentyQuestions-16": {},
-    "VisualDialogue-100": {},
-    "SlotFilling": {"language": "english"},
-    "MultiWOZ": {"language": "words"},
-    "DailyDialog-Conversation": {"rewards": {"meteor": 1.0}},
-    "Comments": {},
-    "Logged": {},
-}
 
 
 def opinion(body) -> str:

@@ -14,19 +14,10 @@ from dialgym.trust import check_names
 from dialgym.views.speakers import find_speaker
 from tests.support.chat_server import chat_server
 from tests.support.commands import fail, succeed
+from tests.support.spoken_families import FAMILIES
 
 pytest.importorskip("httpx", reason="the extra lm")
 
-FAMILIES = {
-    "Wordle-20": {},
-    "TwentyQuestions-16": {},
-    "VisualDialogue-100": {},
-    "SlotFilling": {"language": "english"},
-    "MultiWOZ": {"language": "words"},
-    "DailyDialog-Conversation": {"rewards": {"meteor": 1.0}},
-    "Comments": {},
-    "Logged": {},
-}
 PARTIES = [(name, party) for name in FAMILIES for party in ("system", "user")]
 PARTIES.remove(("Comments", "user"))  # who never has the floor
 SILENT = [("Comments", "system")]

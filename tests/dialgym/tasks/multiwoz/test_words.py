@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from dialgym.language import compile_constraint
-from dialgym.simulators.human import allows
+from dialgym.language import allows, compile_constraint
 from dialgym.tasks.multiwoz import MultiWOZ
 from dialgym.tasks.multiwoz.entries import SYSTEM_NAMES
 from dialgym.tasks.multiwoz.languages.grammar import MOST
