@@ -39,9 +39,10 @@ def command_line() -> str:
 
 
 def hardware() -> dict[str, Any]:
-    """Processor, cores and system of the machine, and the instructions that torch uses, if loaded.
+    """Processor, cores and system of the machine; what torch uses of it, if loaded.
 
-    A virtual machine may hide the name of its processor (``AMD EPYC``) and not its model, so that
+    The accelerator is the GPU that this process has computed on; without one there is none. A
+    virtual machine may hide the name of its processor (``AMD EPYC``) and not its model, so that
     stands beside it. Instructions are those of ``ATEN_CPU_CAPABILITY``, by which sums are rounded.
     """
     facts = _cpu_facts()
@@ -49,10 +50,12 @@ def hardware() -> dict[str, Any]:
     model = ", ".join(f"{name} {facts[name]}" for name in known if name in facts)
     torch = sys.modules.get("torch")
     capability = torch.backends.cpu.get_cpu_capability() if torch else None
+    used = torch is not None and torch.cuda.is_initialized()
     return {
         "processor": facts.get("model name") or platform.processor() or platform.machine(),
         **({"processor_model": model} if model else {}),
         **({"cpu_capability": capability} if capability else {}),
+        **({"accelerator": torch.cuda.get_device_name()} if torch and used else {}),
         "cores": os.cpu_count(),
         "system": platform.system(),
     }

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 import agents
+from agents.argument_checks import check_device
 from agents.experiments.staged_job import StagedJob, staged_folder
 from agents.experiments.training_job import TrainingJob
 from agents.registry import find
@@ -23,6 +24,7 @@ def jobs_of(
     seeds: Sequence[int],
     out: Path,
     command: str = "",
+    device: str = "cpu",
 ) -> list[TrainingJob]:
     """Make every job of a panel, seed by seed: what is cut short covers all environments.
 
@@ -33,11 +35,13 @@ def jobs_of(
         seeds: of the trainings.
         out: the folder of all panels; of the panel itself, where it has stages.
         command: as of `TrainingJob.asked`.
+        device: of the trainings, as PyTorch names it.
 
     Raises:
         ValueError: a name is unknown or may be of no row, nothing is left, or a setting is
             impossible.
     """
+    check_device(device, "--device")
     if panel.imported_from:
         raise ValueError(
             f"panel {panel.name!r} is tested on the way: `dialgym benchmark {panel.name} --results "
@@ -56,7 +60,7 @@ def jobs_of(
                 called = check_name(name.replace(":", "."), "--algorithms, name of the row")
                 if learner is None or _plays(panel, learner, environment):
                     folder = root / folder_of(panel, environment, called, seed)
-                    job = kind(panel, environment, called, learner, seed, folder, command)
+                    job = kind(panel, environment, called, learner, seed, folder, command, device)
                     jobs.append(job)
     if not jobs:
         raise ValueError(

@@ -47,6 +47,7 @@ class TrainingJob(Job):
         seed: of the training and of the episodes.
         folder: as of `Job`.
         asked: the command that asked for it; by default one that makes this job alone.
+        device: of PyTorch, for the training; scores are always made on the CPU.
     """
 
     panel: Panel
@@ -56,6 +57,7 @@ class TrainingJob(Job):
     seed: int
     folder: Path
     asked: str = ""
+    device: str = "cpu"
     training_settings: ClassVar[Mapping[str, Any]] = {}
     """Settings of the environment in training alone."""
 
@@ -248,6 +250,7 @@ class TrainingJob(Job):
                 dialogues=dialogues,
                 keep_dialogues=self.panel.stages,
                 init_from=begin,
+                device=self.device,
             )
 
     def _stored(self) -> StoredDialogues:
@@ -297,17 +300,9 @@ def _collecting(home: Path) -> Path:
 
 
 def train_quietly(algorithm: str, env_id: str, folder: Path, seed: int, **fields: Any) -> None:
-    """Train on the CPU without a bar, in a folder; a training that was killed goes on."""
-    agents.train(
-        env_id,
-        algorithm,
-        log_dir=folder,
-        seed=seed,
-        device="cpu",
-        progress_bar=False,
-        resume=True,
-        **fields,
-    )
+    """Train without a bar, by default on the CPU; a training that was killed goes on."""
+    fields = {"device": "cpu", "log_dir": folder, "seed": seed, **fields}
+    agents.train(env_id, algorithm, progress_bar=False, resume=True, **fields)
 
 
 def plain(values: Mapping[str, Any]) -> dict[str, Any]:

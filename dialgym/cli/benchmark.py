@@ -294,6 +294,9 @@ def benchmark_panel(
     ] = None,
     workers: Workers = 1,
     ray: Ray = None,
+    device: Annotated[
+        str, typer.Option(help="Of the trainings: cpu, cuda. Scores are made on the CPU.")
+    ] = "cpu",
     out: Annotated[
         Path | None,
         typer.Option(
@@ -349,7 +352,7 @@ def benchmark_panel(
         names, environments = [*learners], list(chosen.environments)
         command = shlex.join(["dialgym", *sys.argv[1:]])
     numbered = parse_seeds(seeds or str(chosen.seeds))
-    jobs = jobs_of(chosen, names, environments, numbered, folder, command)
+    jobs = jobs_of(chosen, names, environments, numbered, folder, command, device)
     with resumable(), job_progress("dialogues" if tested else "timesteps") as report:
         ended, failures = run_jobs(jobs, workers, ray, report)
     if tested:

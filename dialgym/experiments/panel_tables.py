@@ -250,7 +250,7 @@ def costs_as_markdown(totals: Sequence[PanelCosts]) -> str:
         "the panel asks for, and others. Seeds: fewest and most of a row in an environment, of "
         "those asked for. CPU hours are of all cells that are there: training, stored dialogues "
         "and scoring, what was cut off and gone on with included; of runs that another command "
-        "made, training alone.\n"
+        "made, training alone. Cells that a GPU has trained are counted, and not their hours.\n"
     )
 
 

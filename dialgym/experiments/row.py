@@ -107,9 +107,13 @@ class ExperimentRow:
 
     @property
     def cpu_seconds(self) -> float | None:
-        """CPU seconds of all that led to it: dialogues, what it begins with, training, scoring."""
+        """CPU seconds of all that led to it: dialogues, what it begins with, training, scoring.
+
+        None where it is not known, or where a GPU did a part of it.
+        """
         cost = self.values["cost"]
-        if not isinstance(cost.get("cpu_seconds"), int | float):
+        on_gpu = "accelerator" in self.values.get("hardware", {})
+        if on_gpu or not isinstance(cost.get("cpu_seconds"), int | float):
             return None
         return float(sum(cost.get(name, 0.0) for name in CPU_SECONDS))
 

@@ -108,6 +108,29 @@ def test_what_is_done_is_not_done_again_and_other_budgets_are_refused(done, monk
     assert f"Delete {row} and {row.with_suffix('')} to run it again" in str(raised.value)
 
 
+def test_a_panel_trains_on_the_device_that_is_named(tmp_path, monkeypatch):
+    asked = []
+
+    def train(env_id, algorithm, **fields):
+        asked.append(fields["device"])
+        raise RuntimeError("not trained here")
+
+    monkeypatch.setattr("agents.train", train)
+    for device in ("cpu", "cuda"):
+        with pytest.raises(RuntimeError, match="not trained here"):
+            run_jobs(jobs_of(TINY, ["ppo"], PLACES, [0], tmp_path / device, device=device), 0)
+    assert asked == ["cpu", "cuda"]
+    with pytest.raises(ValueError, match=r"--device: expected device .* Did you mean 'cuda'"):
+        jobs_of(TINY, ["ppo"], PLACES, [0], tmp_path, device="gpu")
+
+
+def test_hours_of_a_gpu_are_not_those_of_a_cpu(done):
+    row = read_row(done / "tiny" / "ppo" / ROW)
+    assert row.cpu_seconds > 0
+    row.values["hardware"]["accelerator"] = "NVIDIA H200"
+    assert row.cpu_seconds is None
+
+
 def test_a_training_that_is_cut_off_goes_on_exactly(done, tmp_path, monkeypatch, interrupt_at):
     monkeypatch.setattr("agents.experiments.training_job.CHECKPOINT_EVERY", 1)
     jobs = jobs_of(TINY, ["ppo"], PLACES, [0], tmp_path)
