@@ -17,7 +17,16 @@ from types import MappingProxyType, ModuleType
 
 from benchmarks import doors, model_users, smollm2
 from benchmarks.recipes.rows import recipe_table
-from benchmarks.tables import conformance, multiwoz, noise, pydial, questions, stitching, visual
+from benchmarks.tables import (
+    bargain,
+    conformance,
+    multiwoz,
+    noise,
+    pydial,
+    questions,
+    stitching,
+    visual,
+)
 from benchmarks.tables.comments import comments_table
 from benchmarks.tables.lmrl import lmrl_table
 from benchmarks.tables.records import read_record
@@ -67,6 +76,7 @@ RECORDS: Mapping[str, ModuleType] = MappingProxyType(
     {
         m.NAME: m
         for m in (
+            bargain,
             conformance,
             doors,
             gp,

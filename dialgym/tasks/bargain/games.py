@@ -30,6 +30,7 @@ class Game(ABC):
         kinds: of what is divided, singular and plural.
         tables: (C) what can be on the table.
         profiles: by party, (table, values) of each of its P profiles.
+        rows: by party, the row of each profile.
         scenarios: (S, 2) rows of the profiles of system and user that can meet.
         points: by party, (P, G) int64 points of each outcome; 0 where it is impossible.
         outcome: by party, (C, G) int64 the outcome of each of its proposals; NONE if impossible.
@@ -51,6 +52,7 @@ class Game(ABC):
     def __init__(self) -> None:
         self.tables, self.profiles, pairs = self._scenarios()
         self.scenarios = np.array(pairs, np.int64)
+        self.rows = [{profile: at for at, profile in enumerate(k)} for k in self.profiles]
         self.size = self._size()
         at = {table: place for place, table in enumerate(self.tables)}
         self.outcome = [
@@ -253,13 +255,13 @@ class Price(Game):
 
     def _scenarios(self) -> Scenarios:
         tables: list[Numbers] = [(price,) for price in LISTS]
-        buyers: Profiles = [(t, (target,)) for t in tables for target in range(CHEAPEST, 17)]
+        buyers: Profiles = [(t, (target,)) for t in tables for target in range(CHEAPEST, 20)]
         sellers: Profiles = [(t, (target,)) for t in tables for target in range(16, DEAREST + 1)]
         pairs = [
             (i, j)
             for i, (own, low) in enumerate(buyers)
             for j, (other, high) in enumerate(sellers)
-            if own == other and high[0] - low[0] < self.most
+            if own == other and 0 < high[0] - low[0] < self.most
         ]
         return tables, [buyers, sellers], pairs
 

@@ -88,6 +88,7 @@ class Conceding(Negotiator):
     """Wants the most at first, and half of it at last, less and less in equal steps."""
 
     pace = 1
+    yields = False
 
     def wants(self, task: Bargain, party: int, view: View) -> np.ndarray:
         best = task.game.best[party][view.profile]

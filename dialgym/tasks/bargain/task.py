@@ -8,9 +8,11 @@ import numpy as np
 
 from dialgym.errors import one_of, whole_number
 from dialgym.io.objects import load
+from dialgym.io.tables import fingerprint
 from dialgym.language import AnyText, Constraint, Utterance, WordTrie
 from dialgym.language.text import CHARSET
 from dialgym.simulators import Speaker
+from dialgym.tasks.bargain.corpus import contexts_of, data_named, options_by_split, place_of
 from dialgym.tasks.bargain.exact import measures
 from dialgym.tasks.bargain.games import GAMES, Numbers, game_named
 from dialgym.tasks.bargain.types import (
@@ -27,11 +29,14 @@ from dialgym.tasks.bargain.understanding import OfferReader
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome, Task
 from dialgym.tasks.batch import DialogueBatch
 from dialgym.tasks.briefs import length_sentence, turns_sentence
+from dialgym.tasks.splits import SPLITS
 
 ROOM = "dialgym.tasks.bargain"
 POLICIES = f"{ROOM}.policies"
 SAID = ("i accept", "i reject that", "i insist on my offer", "what do you need most?", "i leave")
 """Texts of the acts from ACCEPT to LEAVE."""
+GENERATED, EVERY = "generated", "people"
+CONTEXTS = (GENERATED, EVERY, *SPLITS)
 _NEGOTIATORS = {
     "conceding": f"{POLICIES}:Conceding",
     "tit-for-tat": f"{POLICIES}:TitForTat",
@@ -84,13 +89,21 @@ class Bargain(Task):
         constraint: what action masks allow: ``"acts"`` (texts of the acts that are possible with
             what is on the table), or None (any text).
         longest: characters of an utterance that are looked at, at least.
+        contexts: ``generated``, all that the game can have, equally likely; ``people``, those of
+            the negotiations of people in `data`, or of a split of them: ``train``,
+            ``validation``, ``test``.
+        data: the folder, zip or file of these: Deal or No Deal (items), CaSiNo (goods), Craigslist
+            (price); None for what ``$DIALGYM_BARGAIN`` names. The generator ``corpus`` holds them
+            again.
 
     Options of reset: ``table``, what there is (of each kind, or the list price); ``system`` and
     ``user``, the values of a party (of each kind, or the target in twentieths of the list price).
     What is left out is drawn among what can go with the rest.
 
     Versions:
-        v0: the first, of dialgym 0.1.
+        v0: the first, of dialgym 0.1. By version 2 of its rules, the present one, who concedes
+            accepts less than half of the most no more, not even with the last turn; prices have
+            more targets; more English is understood.
 
     Raises:
         ValueError: a setting is not one of the above.
@@ -101,6 +114,7 @@ class Bargain(Task):
     """
 
     name = "Bargain"
+    version = 2
     how_to_play = dict.fromkeys(
         (SYSTEM, USER), "You negotiate with another one, who wants something else."
     )
@@ -111,6 +125,7 @@ class Bargain(Task):
         SYSTEM: f"{ROOM}.party_acts:SystemBargainActs",
         USER: f"{ROOM}.party_acts:UserBargainActs",
     }
+    generators = {"corpus": f"{ROOM}.corpus:BargainCorpus"}  # noqa: RUF012
     hidden_fields = {SYSTEM: ("user",), USER: ("system",)}  # noqa: RUF012
 
     def __init__(
@@ -119,10 +134,17 @@ class Bargain(Task):
         turns: int = 10,
         constraint: str | None = "acts",
         longest: int = 80,
+        contexts: str = "generated",
+        data: Any = None,
     ) -> None:
         one_of("game", game, tuple(GAMES), self.name)
+        one_of("contexts", contexts, CONTEXTS, self.name)
         one_of("constraint", constraint, ("acts", None), self.name)
-        self.game = game_named(game)
+        self.game, self.data = game_named(game), data
+        self.scenarios = self.game.scenarios
+        if contexts != GENERATED:
+            self.scenarios = contexts_of(data, self.game, None if contexts == EVERY else contexts)
+            self.played = {"data": str(data_named(data))}
         self.turns = whole_number("turns", turns, self.name)
         self.constrained = constraint is not None
         needs = (
@@ -134,6 +156,13 @@ class Bargain(Task):
         self.said = np.array(self.texts, object)  # (C, A)
         self.understanding = OfferReader(self.game, self.texts)
         self.facts = self._facts(whole_number("longest", longest, self.name))
+
+    @classmethod
+    def surroundings(cls, settings: Mapping[str, Any]) -> str | None:
+        """The state of the files of people's contexts."""
+        if settings.get("contexts", GENERATED) == GENERATED:
+            return None
+        return fingerprint(place_of(settings.get("data")))
 
     def _texts(self, table: int) -> list[str]:
         """The text of each act, "" for a proposal that is impossible."""
@@ -171,6 +200,12 @@ class Bargain(Task):
             metrics=("agreed", "points", "other", "pareto", "joint", "fairness", "turns"),
         )
 
+    @cached_property
+    def splits(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:  # type: ignore[override]
+        """Contexts of people by split, where these are played."""
+        played = self.scenarios is not self.game.scenarios
+        return options_by_split(self.data, self.game) if played else {}
+
     def initial(
         self, rng: np.random.Generator, options: Mapping[str, Any] | None = None
     ) -> BargainState:
@@ -184,7 +219,7 @@ class Bargain(Task):
             ValueError: nothing is as the options say.
         """
         given = self.check_options(options)
-        rows = self._fitting(given) if given else self.game.scenarios
+        rows = self._fitting(given) if given else self.scenarios
         system, user = rows[rng.integers(len(rows))].tolist()
         return system, user
 

@@ -64,27 +64,41 @@ def brute_force(task: Bargain, state: BargainState, party: int, partner) -> int:
     return best
 
 
-GAMES = {game: Bargain(game, turns=2) for game in ("items", "price")}
+GAMES = {game: Bargain(game, turns=2) for game in ("items", "goods", "price")}
+COUNTS = {"items": 25, "goods": 6, "price": 25}
+"""Of games, in each of two parties and five partners: 560 in all. A game of goods has 64 deals."""
 
 
 @pytest.mark.parametrize(
     ("game", "party", "partner"), list(product(GAMES, (0, 1), PARTNERS)), ids=lambda v: str(v)
 )
 def test_best_responses_are_those_of_brute_force(game, party, partner):
-    """25 games each, 500 in all, from the first act of the party on."""
+    """From the first act of the party on."""
     task, other = GAMES[game], PARTNERS[partner]()
     search = ResponseSearch(other)
+    least = 64 if game == "goods" else 24
     small = [
         row
         for row in np.random.default_rng([party, 1]).permutation(len(task.game.scenarios))[:400]
-        if task.game.possible[task.game.table_of[0][task.game.scenarios[row, 0]]].sum() <= 24
-    ][:25]
-    assert len(small) == 25
+        if task.game.possible[task.game.table_of[0][task.game.scenarios[row, 0]]].sum() <= least
+    ][: COUNTS[game]]
+    assert len(small) == COUNTS[game]
     for row in small:
         state = BargainState(*task.game.scenarios[row].tolist())
         if party:
             task.apply(state, other.act(task, state, None))
         assert search.best(task, state)[0] == brute_force(task, state, party, other)
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_the_most_is_not_to_be_had_of_who_concedes(game):
+    """A reference that is always the most would tell nothing of who plays."""
+    task = Bargain(game)
+    search = ResponseSearch(PARTNERS["conceding"]())
+    rows = task.game.scenarios[:: max(len(task.game.scenarios) // 60, 1)].tolist()
+    best = [search.best(task, BargainState(*row))[0] / task.game.best[0][row[0]] for row in rows]
+    assert 0.5 < np.mean(best) < 0.95
+    assert len({*best}) > 2
 
 
 @pytest.mark.parametrize("partner", PARTNERS)
