@@ -70,8 +70,8 @@ class ExpertIteration(GroupAlgorithm):
     def policy_loss(
         self, batch: SequenceBatch, log_prob: Tensor
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        """-log pi."""
-        return -log_prob, {"approx_kl": k3(batch.log_probs - log_prob).detach()}
+        """-log pi of what the policy has chosen."""
+        return -batch.advantages * log_prob, {"approx_kl": k3(batch.log_probs - log_prob).detach()}
 
 
 def best_of_groups(returns: np.ndarray, groups: np.ndarray, top: float) -> np.ndarray:

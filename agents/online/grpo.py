@@ -21,8 +21,7 @@ from agents.online.credit import (
     turn_numbers,
 )
 from agents.online.groups import GroupAlgorithm, GroupOptions
-from agents.online.on_policy import SURROGATES
-from agents.online.ppo import turn_ends
+from agents.online.on_policy import SURROGATES, turn_ends
 from agents.online.truths import continued, probabilities, probability_rises, turn_starts
 from agents.returns import turn_returns
 from dialgym.errors import one_of

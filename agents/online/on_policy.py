@@ -19,6 +19,7 @@ from stable_baselines3.common.utils import FloatSchedule
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
+from agents.argument_checks import check_bounds
 from agents.buffers.sequences import (
     Part,
     Rollout,
@@ -42,6 +43,7 @@ class SequenceOptions(OnlineOptions, total=False):
 
     clip_range: float | Schedule
     target_kl: float | None
+    exploring_starts: float | Schedule
 
 
 class SequenceAlgorithm(OnlineAlgorithm):
@@ -55,12 +57,17 @@ class SequenceAlgorithm(OnlineAlgorithm):
         n_epochs: as of `OnlineAlgorithm`.
         clip_range: of the probability ratio; a number or a schedule.
         target_kl: a rollout's update stops when the policy is 1.5 times as far from the old one.
+        exploring_starts: the probability, a number or a schedule, that a dialogue's first utterance
+            is drawn uniformly from the tokens that are allowed (exploring starts, Sutton and Barto
+            2018, section 5.3). The advantage of its tokens is 0: values and the entropy learn from
+            them, so that play after every opening is learned before the policy settles on one.
         kwargs: further arguments of `OnlineAlgorithm`.
     """
 
     rollout_buffer: SequenceBuffer  # type: ignore[assignment]
     rollout: Rollout
     clip_range: FloatSchedule
+    process_state = (*OnlineAlgorithm.process_state, "exploring")
 
     def __init__(
         self,
@@ -69,14 +76,19 @@ class SequenceAlgorithm(OnlineAlgorithm):
         n_epochs: int = 4,
         clip_range: float | Schedule = 0.2,
         target_kl: float | None = None,
+        exploring_starts: float | Schedule = 0.0,
         **kwargs: Unpack[OnlineOptions],
     ) -> None:
+        check_bounds(type(self).__name__, {"exploring_starts": exploring_starts})
         self.clip_range, self.target_kl = FloatSchedule(clip_range), target_kl
+        self.exploring_starts = FloatSchedule(exploring_starts)
+        self.exploring = np.zeros(0, bool)  # (n_envs,) whose first utterance is being drawn
         super().__init__(policy, env, n_epochs=n_epochs, **kwargs)
 
     def _setup_model(self) -> None:
         super()._setup_model()
         self.clip_range = FloatSchedule(self.clip_range)  # `load` may have put a number there
+        self.exploring_starts = FloatSchedule(self.exploring_starts)
 
     # The rollout
 
@@ -95,9 +107,12 @@ class SequenceAlgorithm(OnlineAlgorithm):
         everything = Observed.of(self._last_obs)
         rows = np.arange(env.num_envs) if playing is None else np.flatnonzero(playing)
         seen = everything if len(rows) == env.num_envs else everything.part(rows)
+        starts = np.asarray(self._last_episode_starts, bool)
+        self._start_exploring(starts)
         with torch.no_grad(), self.updater.precision():
             masks = self._masks(env, seen)
             sampled, values, log_probs = self.policy(seen, action_masks=masks)
+            sampled = self._explored(sampled, seen, masks, rows)
             results = torch.stack([sampled.float(), values[:, 0].float(), log_probs.float()])
         said, values, log_probs = results.cpu().numpy()  # token ids are exact in float32
 
@@ -125,15 +140,37 @@ class SequenceAlgorithm(OnlineAlgorithm):
             "rewards": rewards,
             "dones": dones,
         }
-        step |= self._step_extras(infos)
+        step |= {"own": ~self.exploring, **self._step_extras(infos)}
         if masks is not None:
             step["masks"] = self._kept_masks(masks, rows, env.num_envs)
-        starts = np.asarray(self._last_episode_starts, bool)
         features = None if everything.features is None else everything.features.numpy()
         tokens, lengths = everything.tokens.numpy(), everything.lengths
         self.rollout_buffer.add(tokens, lengths, starts, playing, features, **step)
         self._last_obs, self._last_episode_starts = new_obs, dones  # type: ignore[assignment]
+        if self.exploring.any():
+            self.exploring &= ~turn_ends(lengths[None], Observed.of(new_obs).lengths, dones[None])[
+                0
+            ]
         return {row: infos[row] for row in np.flatnonzero(dones).tolist()}
+
+    def _start_exploring(self, starts: np.ndarray) -> None:
+        """Choose, among the dialogues that begin, those whose first utterance is drawn."""
+        if len(self.exploring) != len(starts):
+            self.exploring = np.zeros(len(starts), bool)
+        probability = self.exploring_starts(self._current_progress_remaining)
+        self.exploring &= ~starts
+        if probability and starts.any():
+            self.exploring |= starts & (self.rng.random(len(starts)) < probability)
+
+    def _explored(self, sampled: Tensor, seen: Observed, masks: Any, rows: np.ndarray) -> Tensor:
+        """Tokens (b,) to say in the dialogues `rows` (b,): those `sampled`, or drawn uniformly."""
+        if not self.exploring[rows].any():
+            return sampled
+        allowed = self.policy.allowed(seen, masks)
+        draws = self.rng.random((len(rows), int(self.action_space.n)))  # type: ignore[attr-defined]
+        scores = to_device(draws, sampled.device)
+        drawn = (scores if allowed is None else scores.masked_fill(~allowed, -1)).argmax(1)
+        return torch.where(to_device(self.exploring[rows], drawn.device), drawn, sampled)
 
     def _step_extras(self, infos: list[dict[str, Any]]) -> dict[str, np.ndarray]:
         """Further arrays (n_envs, ...) to keep of a step, by name; here none."""
@@ -164,13 +201,15 @@ class SequenceAlgorithm(OnlineAlgorithm):
         """The rollout's sequences, with what the update asks of every decision as columns."""
         buffer = self.rollout_buffer
         stored = {"actions": buffer.steps("actions"), "log_probs": buffer.steps("log_probs")}
+        stored["own"] = buffer.steps("own")
         if self._keeps_masks:
             stored["masks"] = buffer.steps("masks")
         sequences = buffer.sequences(keep, self.device, **stored)
         if not self._keeps_masks and self.policy.masker is not None:
             sequences.add_states(self.policy.masker)
-        if self.compute.autocast:
-            # A cached step rounds otherwise than a whole forward; ratios must start at one.
+        if self.compute.autocast or not stored["own"].all():
+            # A cached step rounds otherwise than a whole forward, and was not asked of what was
+            # drawn; ratios must start at one.
             sequences.columns["log_probs"] = self._all_log_probs(
                 sequences, self.policy.sequence_log_prob
             )
@@ -249,7 +288,8 @@ class SequenceAlgorithm(OnlineAlgorithm):
     def batches(self, chosen: np.ndarray) -> Iterator[SequenceBatch]:
         """The sequences `chosen` (s,) of the rollout: a minibatch, in pieces that fit in memory."""
         sequences = self.rollout.sequences
-        advantages = self._minibatch_advantages(sequences.decisions(chosen))
+        rows, own = sequences.decisions(chosen), sequences.columns["own"]
+        advantages = self._minibatch_advantages(rows[own[rows]]) * own
         for part in sequences.parts(chosen, self.updater.most_tokens):
             yield self._batch(part, advantages)
 
@@ -271,6 +311,18 @@ class SequenceAlgorithm(OnlineAlgorithm):
         self.logger.record("reference/kl", mean)
         self.logger.record("reference/kl_coef", self.kl_coef)
         self.kl_coef = self.kl.steered(self.kl_coef, mean, int(count))
+
+
+def turn_ends(lengths: np.ndarray, last_lengths: np.ndarray, dones: np.ndarray) -> np.ndarray:
+    """Find the decisions (T, N) that ended an utterance: more than their own token was appended.
+
+    Args:
+        lengths: (T, N) tokens of the observation before each decision.
+        last_lengths: (N,) of the observations after the last ones.
+        dones: (T, N) bool.
+    """
+    after = np.concatenate([lengths[1:], last_lengths[None]])
+    return dones | (after - lengths != 1)
 
 
 # Surrogates of the policy gradient: losses of single decisions, and how far the policy has moved.

@@ -21,7 +21,12 @@ from torch import Tensor
 from agents.argument_checks import check_bounds
 from agents.buffers.sequences import Rollout, SequenceBatch, SequenceBuffer
 from agents.models.observations import Observed
-from agents.online.on_policy import SequenceAlgorithm, SequenceOptions, token_surrogate
+from agents.online.on_policy import (
+    SequenceAlgorithm,
+    SequenceOptions,
+    token_surrogate,
+    turn_ends,
+)
 from agents.returns import gae, turn_gae
 from dialgym.errors import one_of
 
@@ -255,18 +260,6 @@ def value_loss(
     if clip_range is not None:
         values = old_values + (values - old_values).clamp(-clip_range, clip_range)
     return (targets - values).square()
-
-
-def turn_ends(lengths: np.ndarray, last_lengths: np.ndarray, dones: np.ndarray) -> np.ndarray:
-    """Find the decisions (T, N) that ended an utterance: more than their own token was appended.
-
-    Args:
-        lengths: (T, N) tokens of the observation before each decision.
-        last_lengths: (N,) of the observations after the last ones.
-        dones: (T, N) bool.
-    """
-    after = np.concatenate([lengths[1:], last_lengths[None]])
-    return dones | (after - lengths != 1)
 
 
 def opened(

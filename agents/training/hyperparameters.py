@@ -30,7 +30,14 @@ STORED_KEYS = {"n_timesteps", "policy", "held_out", "stream", *FILTERS}
 TRAINER_KEYS = (PLAYS_KEYS | STORED_KEYS) - {"policy"}
 GIVEN_KEYS = {"self", "env", "seed", "device", "verbose", "tensorboard_log", "_init_setup_model"}
 GIVEN_KEYS |= {"hyperparameters", "dataset"}
-SCHEDULES = ("learning_rate", "value_learning_rate", "clip_range", "clip_range_vf", "ent_coef")
+SCHEDULES = (
+    "learning_rate",
+    "value_learning_rate",
+    "clip_range",
+    "clip_range_vf",
+    "ent_coef",
+    "exploring_starts",
+)
 CLASS_KEYS = ("activation_fn", *NETWORK_KEYS)
 """Arguments that name a class, beside those whose names end with `_class`."""
 DEFAULT_ENVS = 8

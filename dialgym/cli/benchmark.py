@@ -11,7 +11,6 @@ import typer
 from dialgym.cli.common import (
     Episodes,
     Param,
-    Ray,
     Seeds,
     Set,
     Trust,
@@ -292,8 +291,7 @@ def benchmark_panel(
     seeds: Annotated[
         str | None, typer.Option(metavar="N", help="How many, from 0; or which: 0,1,2 or 3-5.")
     ] = None,
-    workers: Workers = 1,
-    ray: Ray = None,
+    workers: Workers = "1",
     device: Annotated[
         str, typer.Option(help="Of the trainings: cpu, cuda. Scores are made on the CPU.")
     ] = "cpu",
@@ -337,6 +335,7 @@ def benchmark_panel(
     from dialgym.experiments.pydial_ranking import fidelity_of
 
     chosen, command = panel_named(panel), ""
+    count, cluster = _workers(workers)
     tested = chosen.imported_from is not None
     folder = out or (RUNS / str(chosen.imported_from) if tested else ROWS)
     if not tested:
@@ -354,7 +353,7 @@ def benchmark_panel(
     numbered = parse_seeds(seeds or str(chosen.seeds))
     jobs = jobs_of(chosen, names, environments, numbered, folder, command, device)
     with resumable(), job_progress("dialogues" if tested else "timesteps") as report:
-        ended, failures = run_jobs(jobs, workers, ray, report)
+        ended, failures = run_jobs(jobs, count, cluster, report)
     if tested:
         fresh = [ended[job] for job in jobs if job in ended]
         write_tests(Results.of(fresh), results or folder / "results")
@@ -363,6 +362,22 @@ def benchmark_panel(
         hint = f"{where}: dialgym leaderboard show {panel} --results {folder}"
         console.print(hint, style="dim", soft_wrap=True)
     check_failures(failures)
+
+
+def _workers(given: str) -> tuple[int, str | None]:
+    """A number of processes, or the address of a Ray cluster in their place.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    if given.isdecimal():
+        return int(given), None
+    if given in ("auto", "local") or ":" in given:
+        return 1, given
+    raise ValueError(
+        "--workers: expected a number of processes from 0, or a Ray cluster (HOST:6379, auto or "
+        f"local); got {given!r}."
+    )
 
 
 def _refuse_tests(panel: str, *options: Any) -> None:

@@ -43,7 +43,11 @@ Param = Annotated[
 Episodes = Annotated[int, typer.Option("--episodes", "-n", min=1, help="Episodes for each seed.")]
 Seeds = Annotated[str, typer.Option(metavar="N,N,...", help="Seeds of the episodes.")]
 Workers = Annotated[
-    int, typer.Option(min=0, help="Processes of one thread each; 0 is this process alone.")
+    str,
+    typer.Option(
+        metavar="N|ADDRESS",
+        help="Processes of one thread each, 0 for this one alone; or an existing Ray cluster.",
+    ),
 ]
 AllowHost = Annotated[
     list[str] | None,
@@ -51,10 +55,6 @@ AllowHost = Annotated[
 ]
 Host = Annotated[str, typer.Option(help="Address to listen at; 0.0.0.0 lets other machines in.")]
 Port = Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")]
-Ray = Annotated[
-    str | None,
-    typer.Option(metavar="ADDRESS", help="An existing Ray cluster, in place of processes."),
-]
 Trust = Annotated[
     bool,
     typer.Option(

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from stable_baselines3.common.buffers import RolloutBuffer
 
 from agents.online.credit import group_advantages
-from agents.online.ppo import opened, turn_ends
+from agents.online.on_policy import turn_ends
+from agents.online.ppo import opened
 from agents.returns import gae, turn_gae
 
 T, N = 12, 3
