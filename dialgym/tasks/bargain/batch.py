@@ -26,10 +26,17 @@ Generators = Sequence[np.random.Generator]
 
 
 class BargainBatch:
-    """`size` dialogues with a scripted negotiator as user; equal to as many `BargainState`s."""
+    """`size` dialogues of a learner with a scripted negotiator; equal to as many `BargainState`s.
 
-    def __init__(self, task: Bargain, size: int, negotiator: Any) -> None:
-        self.task, self.negotiator = task, negotiator
+    Args:
+        task: the rules.
+        size: number of rows.
+        party: the index of the learner.
+        negotiator: a `policies.Negotiator`, who does not end a dialogue with its first utterance.
+    """
+
+    def __init__(self, task: Bargain, size: int, party: int, negotiator: Any) -> None:
+        self.task, self.party, self.negotiator = task, party, negotiator
         self.profile = np.zeros((2, size), np.int64)
         self.table = np.zeros(size, np.int64)
         self.turns = np.zeros(size, np.int64)
@@ -54,11 +61,14 @@ class BargainBatch:
     ) -> BatchOutcome:
         self.profile[:, rows] = np.array(drawn, np.int64).reshape(-1, 2).T
         self._begin(rows)
-        openings = [self.task.opening(SYSTEM, system).text for system, _ in drawn]
-        return silence(len(rows))._replace(
-            heard_texts=np.array(openings, np.str_),
-            heard_parties=np.zeros(len(rows), np.int64),
-            heard_rows=np.arange(len(rows)),
+        party, count = self.party, len(rows)
+        told = [self.task.opening(self.task.parties[party], row[party]).text for row in drawn]
+        heard = np.array([told, self._answers(rows, rngs).tolist()] if party else [told], object)
+        speakers = np.array([1, 0] if party else [0], np.int64)
+        return silence(count)._replace(
+            heard_texts=heard.T.ravel().astype(np.str_),
+            heard_parties=np.tile(speakers, count),
+            heard_rows=np.repeat(np.arange(count), len(speakers)),
         )
 
     def _begin(self, rows: np.ndarray) -> None:
@@ -73,20 +83,12 @@ class BargainBatch:
         said = texts.tolist()
         tables = self.table[rows]
         codes = np.array([read(*one) for one in zip(tables.tolist(), said)], np.int64)
-        self.texts[0, rows, self.turns[rows]] = said
-        self._apply(0, rows, codes)
+        self._note(self.party, rows, codes, said)
         places = np.flatnonzero(~self.over[rows])
         going = rows[places]
-        answers: Any = np.zeros(0, object)
-        if len(going):
-            mine = [rngs[row] for row in going.tolist()]
-            chosen = self.negotiator.choose(task, 1, self.view(going, 1), mine)
-            answers = self.texts[1, going, self.turns[going] - 1] = task.said[
-                tables[places], chosen
-            ]
-            self._apply(1, going, chosen)
+        answers = self._answers(going, rngs)
         over, agreed = self.over[rows], self.deal[rows] != NONE
-        points = task.game.points[0][self.profile[0, rows], self.deal[rows]]
+        points = task.game.points[self.party][self.profile[self.party, rows], self.deal[rows]]
         reward = np.where(over, np.where(agreed, points, task.game.apart), 0).astype(float)
         return BatchOutcome(
             reward,
@@ -95,9 +97,24 @@ class BargainBatch:
             agreed,
             {"points": reward},
             answers.astype(np.str_),
-            np.ones(len(going), np.int64),
+            np.full(len(going), 1 - self.party, np.int64),
             places,
         )
+
+    def _answers(self, rows: np.ndarray, rngs: Generators) -> np.ndarray:
+        """(k,) texts that the negotiator says in each of the rows."""
+        if not len(rows):
+            return np.zeros(0, object)
+        other, own = 1 - self.party, [rngs[row] for row in rows.tolist()]
+        codes = self.negotiator.choose_in(self.task, other, self.states(rows), own)
+        texts: np.ndarray = self.task.said[self.table[rows], codes]
+        self._note(other, rows, codes, texts)
+        return texts
+
+    def _note(self, party: int, rows: np.ndarray, codes: np.ndarray, texts: Any) -> None:
+        """Let a party say something in each of the rows."""
+        self.texts[party, rows, self.turns[rows] - party] = texts
+        self._apply(party, rows, codes)
 
     def _apply(self, party: int, rows: np.ndarray, codes: np.ndarray) -> None:
         """Change rows by an act of a party each; see `Bargain.apply`."""
@@ -144,18 +161,19 @@ class BargainBatch:
 
     def observations(self) -> np.ndarray:
         """(N, B) float32: see `party_acts.NegotiatorActs.observe`."""
-        acts: Any = self.task.acts[SYSTEM]
-        seen: np.ndarray = acts.observed(self.view(np.arange(len(self.turns)), 0))
+        acts: Any = self.task.acts[self.task.parties[self.party]]
+        seen: np.ndarray = acts.observed(self.view(np.arange(len(self.turns)), self.party))
         return seen
 
     def act_masks(self) -> np.ndarray:
         """(N, A) bool: see `party_acts.NegotiatorActs.mask`."""
-        acts: Any = self.task.acts[SYSTEM]
-        masks: np.ndarray = acts.masks(self.view(np.arange(len(self.turns)), 0))
+        acts: Any = self.task.acts[self.task.parties[self.party]]
+        masks: np.ndarray = acts.masks(self.view(np.arange(len(self.turns)), self.party))
         return masks
 
     def transcript(self, row: int) -> list[Utterance]:
-        return [self.task.opening(SYSTEM, int(self.profile[0, row])), *self._lines(row)]
+        profile, name = int(self.profile[self.party, row]), self.task.parties[self.party]
+        return [self.task.opening(name, profile), *self._lines(row)]
 
     def _lines(self, row: int) -> list[Utterance]:
         turns = int(self.turns[row])
@@ -167,7 +185,8 @@ class BargainBatch:
         return self.task.constraint_of(int(self.table[row]))
 
     def turn(self, rows: np.ndarray) -> np.ndarray:
-        return self.turns[rows]
+        """Of the user, who answers, one less while it is to speak."""
+        return self.turns[rows] - (self.waiting[rows] & (self.party == 1))
 
     def states(self, rows: np.ndarray) -> "Negotiations":
         """The dialogues of the rows."""
@@ -195,10 +214,10 @@ class BargainBatch:
         )
 
     def restore(self, row: int, state: BargainState, turn: int) -> None:
-        """Let a row go on from a dialogue in which the system is to speak."""
+        """Let a row go on from a dialogue in which the learner is to speak."""
         self.profile[:, row] = state.system, state.user
         self._begin(np.array([row]))
-        self.turns[row], self.understood[row] = turn, state.understood
+        self.turns[row], self.understood[row] = state.turns, state.understood
         self.offers[:, row] = *state.first, *state.last
         self.told[:, row] = state.told
         self.open[row], self.owner[row], self.deal[row] = state.open, state.owner, state.deal

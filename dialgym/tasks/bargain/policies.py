@@ -29,6 +29,7 @@ class Negotiator:
     """Column of `Game.needs` that it tells: what it needs most, 0, or least, 1."""
     yields = True  # with its last turn
     remembers = False  # the first and the last offer of the other party
+    draws = False  # its acts
 
     def wants(self, task: Bargain, party: int, view: View) -> np.ndarray:
         """(k,) int64: points below which it does not accept.
@@ -57,10 +58,19 @@ class Negotiator:
         asked: np.ndarray = view.asked == 1
         return asked
 
+    def choose_in(
+        self,
+        task: Bargain,
+        party: int,
+        states: Sequence[BargainState],
+        rngs: Sequence[Generator | None],
+    ) -> np.ndarray:
+        """(k,) int64: the acts in k dialogues, or rows of a batch, that the party goes on with."""
+        return self.choose(task, party, views(states, party), rngs)
+
     def act(self, task: Bargain, state: BargainState, rng: Generator) -> int:
         """See `dialgym.tasks.ActPolicy`."""
-        party = int(state.waiting)
-        return int(self.choose(task, party, views([state], party), [rng])[0])
+        return int(self.choose_in(task, int(state.waiting), [state], [rng])[0])
 
     def reply(self, task: Bargain, state: BargainState, rng: Generator) -> str:
         code = self.act(task, state, rng)
@@ -72,16 +82,10 @@ class Negotiator:
         """See `dialgym.simulators.BatchSpeaker`."""
         if not len(states):
             return []
-        party = int(_waiting(states))
-        view = views(states, party)
-        codes = self.choose(task, party, view, rngs)
-        texts: list[str] = task.said[task.game.table_of[party][view.profile], codes].tolist()
+        party = int(states[0].waiting)
+        tables = task.game.table_of[party][views(states, party).profile]
+        texts: list[str] = task.said[tables, self.choose_in(task, party, states, rngs)].tolist()
         return texts
-
-
-def _waiting(states: Sequence[BargainState]) -> bool:
-    """Whose turn it is, the same in all; rows of a batch are the system's."""
-    return isinstance(states, list) and states[0].waiting
 
 
 class Conceding(Negotiator):
@@ -143,6 +147,8 @@ class Fair(Negotiator):
 class RandomNegotiator(Negotiator):
     """Any act that makes sense, all equally likely."""
 
+    draws = True
+
     def choose(
         self, task: Bargain, party: int, view: View, rngs: Sequence[Generator | None]
     ) -> np.ndarray:
@@ -180,14 +186,14 @@ class BestResponse(Negotiator):
         self.partner = partner
         self._search = _search(partner)
 
-    def act(self, task: Bargain, state: BargainState, rng: Generator | None) -> int:
-        return int(self._search.best(task, state)[1])
-
-    def reply_many(
-        self, task: Bargain, states: Sequence[BargainState], rngs: Sequence[Generator]
-    ) -> Sequence[str]:
-        """See `dialgym.simulators.BatchSpeaker`."""
-        return [self.reply(task, state, rng) for state, rng in zip(states, rngs)]
+    def choose_in(
+        self,
+        task: Bargain,
+        party: int,
+        states: Sequence[BargainState],
+        rngs: Sequence[Generator | None],
+    ) -> np.ndarray:
+        return np.array([self._search.best(task, state)[1] for state in states], np.int64)
 
 
 @cache

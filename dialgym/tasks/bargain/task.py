@@ -325,12 +325,16 @@ class Bargain(Task):
         return {**found, "turns": state.turns / self.turns}
 
     def batch(self, size: int, learner: str, simulator: Speaker) -> DialogueBatch | None:
-        """A vectorised form, for a system that learns against a scripted negotiator."""
+        """A vectorised form, for either party against a scripted negotiator.
+
+        A system that speaks at random may leave before the user has spoken: that is played singly.
+        """
         negotiator: Any = load(f"{POLICIES}:Negotiator", f"batch of {self.name}")
-        if learner != SYSTEM or not isinstance(simulator, negotiator):
+        party = self.parties.index(learner)
+        if not isinstance(simulator, negotiator) or (party and simulator.draws):  # type: ignore[attr-defined]
             return None
         form: Any = load(f"{ROOM}.batch:BargainBatch", f"batch of {self.name}")
-        batch: DialogueBatch = form(self, size, simulator)
+        batch: DialogueBatch = form(self, size, party, simulator)
         return batch
 
     def static_constraint(self, party: str) -> Constraint | None:

@@ -31,11 +31,43 @@ def test_all_views_and_batches_are_the_rules(game):
 
 
 @pytest.mark.parametrize("game", ["items", "goods", "price"])
-@pytest.mark.parametrize("name", ["random", "tit-for-tat", "deceiving"])
+@pytest.mark.parametrize("name", ["random", "tit-for-tat", "deceiving", "best-response"])
 def test_other_negotiators_have_batches_too(game, name):
     task = Bargain(game, turns=4)
     assert task.batch(2, "system", task.speaker_named("user", name)) is not None
     check_batch(task, num_envs=3, steps=60, simulator=name)
+
+
+@pytest.mark.parametrize("game", ["items", "goods", "price"])
+@pytest.mark.parametrize("name", ["conceding", "deceiving", "best-response"])
+def test_a_user_that_learns_has_batches(game, name):
+    """Tokens of the user and what it is told are those of single dialogues; `check_batch`: acts."""
+    task = Bargain(game, turns=4)
+    assert task.batch(2, "user", task.speaker_named("system", name)) is not None
+    assert task.batch(2, "user", task.speaker_named("system", "random")) is None
+    views = [
+        dialgym.make_vec(f"dialgym/{env_id}", 3, vectorization_mode=mode, learner="user",
+                         simulator=name, turns=4)
+        for mode in ("vector_entry_point", "sync")
+        for env_id in [ENV_IDS[game]]
+    ]  # fmt: skip
+    together, singly = (played(env) for env in views)
+    for one, other in zip(together, singly, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+ENV_IDS = {"items": "Bargain-v0", "goods": "Bargain-Goods-v0", "price": "Bargain-Price-v0"}
+
+
+def played(env):
+    """Observations and rewards of some tokens that are legal by what a first row allows."""
+    found = [env.reset(seed=0)[0]]
+    env.action_space.seed(0)
+    for _ in range(60):
+        observation, reward, terminated, _, _ = env.step(env.action_space.sample())
+        found += [observation, reward, terminated]
+    env.close()
+    return found
 
 
 def test_a_deal_gives_each_party_its_own_points():
