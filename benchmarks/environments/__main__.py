@@ -18,6 +18,7 @@ import numpy as np
 import typer
 
 from benchmarks.environments import multiwoz, questions
+from benchmarks.environments.bargain import bargain_figures
 from benchmarks.environments.dialogues import (
     ROWS,
     batched_dialogues,
@@ -70,6 +71,7 @@ PARTS = (
     "multiwoz",
     "questions",
     "visual",
+    "bargain",
     "families",
 )
 
@@ -285,6 +287,7 @@ def main(
         "multiwoz": lambda: multiwoz_figures(measure),
         "questions": lambda: question_figures(measure),
         "visual": lambda: visual_figures(measure),
+        "bargain": lambda: bargain_figures(measure),
         "families": lambda: family_figures(measure),
         "replies": lambda: reply_figures({"data": str(data)} if data else {}, measure),
     }
