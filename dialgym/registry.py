@@ -372,7 +372,7 @@ def make_task(entry: RegistryEntry, settings: Mapping[str, Any], also_known: Any
     row = entry.row
     task: Any = find_task(row.task) if isinstance(row.task, str) else row.task
     kind: Any = task if isclass(task) else type(task)
-    known = list(signature(kind).parameters)
+    known = _parameters(kind)
     merged = {**row.settings, **row.view_settings.get(entry.view, {}), **settings}
     for name in merged:
         if name not in known:
@@ -386,6 +386,12 @@ def make_task(entry: RegistryEntry, settings: Mapping[str, Any], also_known: Any
     except TypeError:  # such as a list of words
         return kind(**merged)
     return _shared_task(kind, kind.surroundings(merged), typed)
+
+
+@lru_cache(maxsize=256)
+def _parameters(kind: Any) -> tuple[str, ...]:
+    """The names of a constructor's parameters."""
+    return tuple(signature(kind).parameters)
 
 
 def _changed(task: Any, settings: Mapping[str, Any], name: str) -> Any:

@@ -37,7 +37,8 @@ def scenes(task: VisualDialogue, rows: int = 2, columns: int = 3) -> np.ndarray:
 
 def dialogues(task: VisualDialogue) -> np.ndarray:
     """A dialogue of each questioner that is shown, one below the other."""
-    sheets = [task.picture(play(task, name, 1, image).state) for name, image in SHOWN]
+    asked = [(task.speaker_named("system", name), image) for name, image in SHOWN]
+    sheets = [task.picture(play(task, questioner, 1, image).state) for questioner, image in asked]
     return np.concatenate([framed_in_white(sheet, 6) for sheet in sheets if sheet is not None])
 
 
@@ -49,9 +50,10 @@ def framed_in_white(picture: np.ndarray, width: int) -> np.ndarray:
 def curves(episodes: int) -> Mapping[str, np.ndarray]:
     """For each questioner the percentile ranks (episodes, 1 + rounds)."""
     task = VisualDialogue(TEST, mode="10_stop")
+    named = {name: task.speaker_named("system", name) for name in QUESTIONERS}
     return {
-        name: np.array([play(task, name, seed).state.percentiles for seed in range(episodes)])
-        for name in QUESTIONERS
+        name: np.array([play(task, one, seed).state.percentiles for seed in range(episodes)])
+        for name, one in named.items()
     }
 
 

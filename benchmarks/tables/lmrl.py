@@ -1,30 +1,45 @@
-"""Learners of Wordle on LMRL-Gym's scale, and their gap to the optimal policy."""
+"""Learners of Wordle on LMRL-Gym's scale, and their gap to the optimal policy.
+
+    python -m benchmarks.tables.lmrl [--episodes 20000]
+
+The middle of the scale is the mean return of the games that learners read, estimated by the first
+of them: the command plays these.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import dialgym
 from benchmarks.recipes.tables import with_interval
+from benchmarks.tables.records import (
+    Figures,
+    counted,
+    from_counts,
+    mean_and_half,
+    read_record,
+    run_measurement,
+)
 from dialgym.experiments.panel import Panel, PanelEnvironment, panel_named
 from dialgym.experiments.row import SCRIPTED, ExperimentRow
 from dialgym.experiments.row_files import read_rows
 from dialgym.experiments.tables import markdown_table
 
+NAME, COMMAND = "lmrl", "python -m benchmarks.tables.lmrl"
+PANELS = ("wordle", "wordle-distilled")
 LEAST = -6.0
 """The least return of a game."""
-GAMES = 20_000
-"""Stored games, from the panel's seed on, whose mean return is the middle of the scale."""
 HEAD = ("environment", "learner", "return drawn", "greedy", "LMRL drawn", "greedy", "gap", "CPU s")
 
 
 def lmrl_table(rows_folder: Path, name: str) -> str:
     """Learners of a panel of words, environment by environment."""
     panel = panel_named(name)
-    rows = read_rows([rows_folder], panel)
+    rows, stored = read_rows([rows_folder], panel), read_record(NAME)["figures"][name]
     lines: list[Sequence[str]] = [HEAD]
     for environment in panel.environments:
         own = [row for row in rows if row.id == environment.id]
@@ -33,7 +48,7 @@ def lmrl_table(rows_folder: Path, name: str) -> str:
         if not names:
             continue
         best = float(np.mean([_mean(r, SCRIPTED) for r in own if r.name == "optimal"] or [np.nan]))
-        anchors = (LEAST, stored_mean(panel, environment), best)
+        anchors = (LEAST, float(from_counts(stored[environment.id]).mean()), best)
         lines += [
             _line(environment.short, learner, [r for r in trained if r.name == learner], anchors)
             for learner in names
@@ -66,13 +81,29 @@ def lmrl_score(r: float, least: float, mean: float, best: float) -> float:
     return 50 + 50 * (r - mean) / (best - mean)
 
 
-def stored_mean(panel: Panel, environment: PanelEnvironment) -> float:
-    """Mean return of the games that learners read, estimated by the first of them."""
+def measure(games: int) -> dict[str, Any]:
+    """Returns of the first stored games of each panel and environment, counted."""
+    panels = [panel_named(name) for name in PANELS]
+    return {p.name: {e.id: stored_returns(p, e, games) for e in p.environments} for p in panels}
+
+
+def stored_returns(panel: Panel, environment: PanelEnvironment, games: int) -> dict[str, int]:
+    """Returns of the first games that learners read, counted."""
     data = environment.data
     assert data is not None, f"{panel.name} has no stored games"
-    settings = data.policy_kwargs
-    games = dialgym.collect(environment.id, data.policy, GAMES, data.seed, policy_kwargs=settings)
-    return float(games.returns.mean())
+    policy = {"name": data.policy, **data.policy_kwargs}
+    played = dialgym.evaluate(policy, environment.id, games, (data.seed,))
+    return counted(played.by_id[environment.id].returns)
+
+
+def table(figures: Figures) -> str:
+    """Mean returns of stored games with 95 % intervals."""
+    rows = [
+        (name, env_id, mean_and_half(from_counts(returns)))
+        for name, by_id in figures.items()
+        for env_id, returns in by_id.items()
+    ]
+    return markdown_table([("panel", "environment", "stored return"), *rows])
 
 
 def _mean(row: ExperimentRow, actions: str) -> float:
@@ -80,3 +111,7 @@ def _mean(row: ExperimentRow, actions: str) -> float:
     column = row.column("return", actions)
     assert column is not None
     return float(column.mean())
+
+
+if __name__ == "__main__":
+    run_measurement(__doc__, NAME, COMMAND, 20_000, measure, table)

@@ -12,6 +12,7 @@ import numpy as np
 
 from benchmarks.tables.records import Figures, counted, from_counts, mean_and_half, run_measurement
 from dialgym.experiments.tables import markdown_table
+from dialgym.simulators import Speaker
 from dialgym.tasks.visual_dialogue import VisualDialogue
 from dialgym.tasks.visual_dialogue.types import VisualState
 
@@ -29,10 +30,9 @@ class Played(NamedTuple):
     gained: float
 
 
-def play(task: VisualDialogue, name: str, seed: int, image: int | None = None) -> Played:
+def play(task: VisualDialogue, questioner: Speaker, seed: int, image: int | None = None) -> Played:
     """Let a scripted questioner ask about an image, by default one that the seed draws."""
     rng, gained = np.random.default_rng(seed), 0.0
-    questioner = task.speaker_named("system", name)
     state: VisualState = task.initial(rng, None if image is None else {"image": image})
     while not state.over:
         task.speak(state, questioner.reply(task, state, rng), rng)
@@ -52,7 +52,8 @@ def measure(episodes: int) -> dict[str, Any]:
 def measured(penalty: str, name: str, episodes: int) -> dict[str, Any]:
     """Returns, counted, and means of what was asked and found."""
     task = VisualDialogue(TEST, penalty=penalty)
-    played = [play(task, name, seed) for seed in range(episodes)]
+    questioner = task.speaker_named("system", name)
+    played = [play(task, questioner, seed) for seed in range(episodes)]
     states = [state for state, _ in played]
     found = [task.scoring.cutoff.reached(state.percentiles) for state in states]
     return {

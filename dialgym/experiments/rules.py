@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, Self
 from dialgym.registry import Environment, RegistryEntry, entry_of
 from dialgym.rollouts.episode_batch import EpisodeBatch
 from dialgym.rollouts.player import Player, make_dialogue, policy_names
+from dialgym.tasks.base import Task
 
 DIALOGUES = 50
 """Of each of the policies."""
@@ -81,24 +82,39 @@ def rules_of(env: Environment, settings: Mapping[str, Any] | None = None) -> Fin
         ValueError, OSError, ImportError: the environment cannot be played here.
     """
     entry, given = entry_of(env), dict(settings or {})
-    row = entry.row
-    whole = {**row.settings, **row.view_settings.get(entry.view, {}), **row.env_kwargs, **given}
     task = make_dialogue(entry, given).task
-    digest = _digest(json.dumps(_portable(whole), sort_keys=True, default=_kind))
-    try:
-        key = type(task), entry.id, json.dumps(whole, sort_keys=True), task.surroundings(whole)
-    except TypeError:  # objects, of which no text tells one from another
-        return Fingerprint(task.version, digest, _dialogues(entry, given))
-    if key not in _known:
-        _known[key] = _dialogues(entry, given)
-    return Fingerprint(task.version, digest, _known[key])
+    return Fingerprint(*_stated(entry, given, task), _dialogues(entry, given, task))
+
+
+def _stated(entry: RegistryEntry, settings: Mapping[str, Any], task: Task) -> tuple[int, str]:
+    """What a fingerprint has of rules without playing: the version, and the hash of settings."""
+    whole = _portable(_whole(entry, settings))
+    return task.version, _digest(json.dumps(whole, sort_keys=True, default=_kind))
+
+
+def _whole(entry: RegistryEntry, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of an id, overridden by others."""
+    row = entry.row
+    return {**row.settings, **row.view_settings.get(entry.view, {}), **row.env_kwargs, **settings}
 
 
 _known: dict[Hashable, str] = {}
 """Hashes of the dialogues that this process has played."""
 
 
-def _dialogues(entry: RegistryEntry, settings: Mapping[str, Any]) -> str:
+def _dialogues(entry: RegistryEntry, settings: Mapping[str, Any], task: Task) -> str:
+    """The hash of dialogues, which are played once in a process."""
+    whole = _whole(entry, settings)
+    try:
+        key = type(task), entry.id, json.dumps(whole, sort_keys=True), task.surroundings(whole)
+    except TypeError:  # objects, of which no text tells one from another
+        return _played(entry, settings)
+    if key not in _known:
+        _known[key] = _played(entry, settings)
+    return _known[key]
+
+
+def _played(entry: RegistryEntry, settings: Mapping[str, Any]) -> str:
     lines: list[str] = []
     for name in _policies(entry, settings):
         player = Player(entry, name, settings, record=True)
@@ -185,19 +201,24 @@ class RowOrigin(NamedTuple):
         """
         if self.rules is None:
             return True
+        version, settings, dialogues = self.rules
         try:
-            here = rules_of(self.env_id, self.settings)
-            stand_in = make_dialogue(entry_of(self.env_id), self.settings).task.stand_in
+            entry = entry_of(self.env_id)
+            task = make_dialogue(entry, self.settings).task
+            if _stated(entry, self.settings, task) != (version, settings):
+                return True
+            same_data = task.stand_in == self.stand_in
+            return same_data and _dialogues(entry, self.settings, task) != dialogues
         except (ImportError, OSError, ValueError):
             return False
-        compared = 3 if stand_in == self.stand_in else 2
-        return here[:compared] != self.rules[:compared]
 
 
 def older_rules(rows: Iterable[RowOrigin]) -> str:
     """A line that says how many rows are of older rules, and of which names; empty for none."""
     every = [*rows]
-    older = Counter(row.name for row in every if row.is_older)
+    played = {str(row[1:]): row for row in every}  # many rows are of the same rules
+    of_older = {rules for rules, row in played.items() if row.is_older}
+    older = Counter(row.name for row in every if str(row[1:]) in of_older)
     if not older:
         return ""
     count = sum(older.values())

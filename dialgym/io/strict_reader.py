@@ -61,7 +61,7 @@ class StrictReader:
 
 def all_finite(column: Iterable[Any]) -> bool:
     """Return True if all are finite numbers; truth values are none."""
-    return all(is_finite(value) for value in column)
+    return all(map(is_finite, column))
 
 
 _KINDS: Mapping[Any, str] = {

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from functools import cache
 from inspect import signature
 from typing import Any, ClassVar
 
@@ -124,19 +125,21 @@ class TakesOptions:
     """`SINGLE`, `BATCH` or `TWO_PARTY`."""
 
     @classmethod
-    def arguments(cls) -> list[str]:
+    @cache
+    def arguments(cls) -> tuple[str, ...]:
         """The names of its arguments, but for the task and the number of dialogues."""
         own = [p.name for p in signature(cls).parameters.values() if p.kind is not p.VAR_KEYWORD]
-        return [*(name for name in own if name not in ("task", "num_envs")), *cls._option_names()]
+        return (*(name for name in own if name not in ("task", "num_envs")), *cls._option_names())
 
     @classmethod
-    def _option_names(cls) -> list[str]:
-        return [
+    @cache
+    def _option_names(cls) -> tuple[str, ...]:
+        return tuple(
             option.name
             for option in fields(ViewOptions)
             if cls.form in option.metadata["forms"]
             and (not option.metadata["by_kind"] or option.name in KINDS[cls.view].options)
-        ]
+        )
 
     @classmethod
     def read_options(cls, task: Task, given: Mapping[str, Any]) -> ViewOptions:

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 pytest.importorskip("stable_baselines3")
-from benchmarks.tables import questions, visual
+from benchmarks.tables import lmrl, questions, visual
 from benchmarks.tables.__main__ import DOCS, RECORDS, ROWS, differing, how
 from benchmarks.tables.comments import comments_table
 from benchmarks.tables.records import counted, from_counts, make_record, read_record
+from dialgym.experiments.panel import panel_named
 from dialgym.io.checksums import write_json_checked
 
 
@@ -38,10 +39,10 @@ def test_the_grid_of_comments_has_the_mean_of_each_learner_and_reward():
 # Records of scripted policies
 
 
-@pytest.mark.parametrize("name", RECORDS)
-def test_a_record_has_what_made_it(name):
-    record = read_record(name)
-    assert record["command"] == RECORDS[name].COMMAND
+@pytest.mark.parametrize("module", [*RECORDS.values(), lmrl], ids=lambda module: module.NAME)
+def test_a_record_has_what_made_it(module):
+    record = read_record(module.NAME)
+    assert record["command"] == module.COMMAND
     assert record["hardware"]["processor"]
     assert record["cost"]["cpu_seconds"] > 0
     assert record["versions"]["commit"]
@@ -57,6 +58,13 @@ def test_a_record_of_questions_is_played_again(policy):
 def test_a_record_of_visual_dialogue_is_played_again():
     kept = read_record(visual.NAME)["figures"]["hard"]["greedy"]
     assert visual.measured("hard", "greedy", 500) == kept
+
+
+def test_a_record_of_stored_games_is_played_again():
+    panel = panel_named("wordle")
+    environment = panel.environment("Wordle-20-v0")
+    kept = read_record(lmrl.NAME)["figures"][panel.name][environment.id]
+    assert lmrl.stored_returns(panel, environment, 20_000) == kept
 
 
 def test_counts_give_the_values_again():
