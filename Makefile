@@ -26,7 +26,7 @@ INSTALLED_FROM := $(shell test -d "$$(sed -n 2p $(INSTALLED) 2>/dev/null)" && se
 NUMERIC := $(addprefix tests/agents/,models policies buffers decoding online offline distributed \
   reward_model) tests/dialgym/rewards tests/learning
 ROOMS := $(foreach r,$(ROOM),$(wildcard tests/dialgym/$(r) tests/agents/$(r) tests/$(r)))
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal
+PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal
 
 # Targets run the code of this checkout, whichever one is installed in the environment.
 export PYTHONPATH := $(CURDIR)$(if $(PYTHONPATH),:$(PYTHONPATH))

@@ -110,7 +110,8 @@ __all__ = sorted([*_HOMES, "register"])
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
-        hint = did_you_mean(name, __all__) or f" It has {', '.join(__all__)}."
+        hint = did_you_mean(name, () if name.startswith("_") else __all__)
+        hint = hint or f" It has {', '.join(__all__)}."
         raise AttributeError(f"module 'agents' has no attribute {name!r}.{hint}")
     try:
         value = getattr(import_module(_HOMES[name]), name)

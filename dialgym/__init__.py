@@ -78,7 +78,7 @@ _LAZY = {
 
 def __getattr__(name: str) -> Any:
     if name not in _LAZY:
-        hint = did_you_mean(name, __dir__())
+        hint = "" if name.startswith("_") else did_you_mean(name, __dir__())
         raise AttributeError(f"module 'dialgym' has no attribute {name!r}.{hint}")
     return getattr(import_module(_LAZY[name]), name)
 

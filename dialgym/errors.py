@@ -189,9 +189,8 @@ def finite_number(what: str, value: object) -> float:
 
 def is_finite(value: object) -> bool:
     """Return True if a value is a finite number; a truth value is none."""
-    if type(value) is float:  # most are, and the check of an abstract class takes long
-        return math.isfinite(value)
-    if not isinstance(value, Real) or isinstance(value, bool):
+    plain = type(value) in (float, int)  # most are, and to ask an abstract class takes long
+    if not plain and (not isinstance(value, Real) or isinstance(value, bool)):
         return False
     try:
         return math.isfinite(value)

@@ -4,9 +4,11 @@ A test sees an empty folder as its current one and none of the user's settings: 
 checkout (`runs/`, `data/`), in caches or in environment variables changes no result.
 """
 
+import gc
 import os
 import signal
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 
 import gymnasium as gym
@@ -22,6 +24,7 @@ DATA = Path(os.environ.get(TEST_DATA, Path(__file__).parents[2] / "shared" / "da
 USER_SETTINGS = ("DIALGYM_", "HF_", "TRANSFORMERS_", "WANDB_", "ACCELERATE_", "MPLBACKEND")
 USER_SETTINGS += ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "TTY_", "SSL_CERT_")
 USER_SETTINGS += ("RANK", "LOCAL_", "WORLD_SIZE", "http_proxy", "HTTP_PROXY")
+USER_SETTINGS += ("PYTHONDONTWRITEBYTECODE",)  # which every process that a test starts would pay for
 for name in [name for name in os.environ if name.startswith(USER_SETTINGS)]:
     del os.environ[name]
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -42,6 +45,21 @@ def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Fixtures of modules and sessions begin in a folder of their own; nothing is left there."""
     os.environ["HF_HOME"] = str(tmp_path_factory.mktemp("hugging-face"))
     os.chdir(tmp_path_factory.mktemp("elsewhere"))
+
+
+def pytest_collection_finish() -> None:
+    """Modules and tests are there to stay: the garbage collector need not look at them again."""
+    gc.collect()
+    gc.freeze()
+
+
+_folders = count()
+
+
+@pytest.fixture
+def tmp_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty folder; pytest's own first looks through those of all tests before."""
+    return tmp_path_factory.mktemp(f"test{next(_folders)}", numbered=False)
 
 
 @pytest.fixture(autouse=True)

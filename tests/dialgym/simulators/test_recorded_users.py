@@ -1,6 +1,8 @@
 """Recorded language models: the same answers at any speed, after any end, without a network."""
 
+import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -49,14 +51,27 @@ def test_the_same_bytes_however_many_are_asked_at_once(tmp_path):
 
 
 KILLED = """
-import sys
-from tests.dialgym.simulators.test_recorded_users import played
-print(len(played(base_url=sys.argv[1], record=sys.argv[2], concurrency=2)))
+import os, sys
+from pathlib import Path
+import httpx
+from tests.dialgym.simulators.test_recorded_users import ENV, Greets, Player, played
+url, tape, number, times = sys.argv[1:]
+list(Player(ENV, Greets(), {"language": "english"}).play([(0, 0)]))  # imports all, once
+for _ in range(int(times)):
+    child = os.fork()
+    if not child:
+        Path(number).write_text(str(os.getpid()))
+        played(base_url=url, record=tape, concurrency=2)
+        os._exit(0)
+    _, ended = os.waitpid(child, 0)
+sys.exit(os.waitstatus_to_exitcode(ended))
 """
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forked processes")
 def test_a_recording_survives_twenty_kills_and_asks_nothing_twice(tmp_path, monkeypatch):
     tape, whole_tape, count = tmp_path / "tape", tmp_path / "whole", 20
+    number = tmp_path / "number"
     with chat_server(talks) as server:
         whole = played(base_url=server.url, record=str(whole_tape))
         needed = len(server.bodies)
@@ -64,16 +79,14 @@ def test_a_recording_survives_twenty_kills_and_asks_nothing_twice(tmp_path, monk
 
         def kills_at_times(body):
             if len(server.bodies) % each == 0 and len(kills) < count:
-                kills.append(child.kill())
+                kills.append(os.kill(int(number.read_text()), signal.SIGKILL))
             return talks(body)
 
         kills = []
         server.rule = kills_at_times
-        for _ in range(count + 1):
-            command = [sys.executable, "-c", KILLED, server.url, str(tape)]
-            child = subprocess.Popen(command, cwd=Path(__file__).parents[3])
-            child.wait()
-        assert child.returncode == 0
+        command = [sys.executable, "-c", KILLED, server.url, str(tape), str(number), str(count + 1)]
+        last = subprocess.run(command, cwd=Path(__file__).parents[3], check=False)
+        assert last.returncode == 0
         assert len(kills) == count
         asked = len(server.bodies) - needed
         assert needed <= asked <= needed + 2 * len(kills)  # those under way when it was killed
