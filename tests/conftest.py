@@ -31,12 +31,12 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as shells start what runs behind them
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Under load a single example takes any time. The fast tests draw the same examples each time.
+# Under load a single example takes any time. The fast tests draw the same few examples each time.
 WITHOUT_DEADLINES = settings(
     deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile("nightly", WITHOUT_DEADLINES)
-settings.register_profile("fast", WITHOUT_DEADLINES, derandomize=True)
+settings.register_profile("fast", WITHOUT_DEADLINES, derandomize=True, max_examples=40)
 settings.load_profile("fast")
 
 

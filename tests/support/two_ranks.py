@@ -1,12 +1,14 @@
-"""Run by torchrun in two processes: what test_ranks.py asks of data parallel training.
+"""Run in two processes: what test_ranks.py asks of data parallel training.
 
-Kind by kind in one launch: a run of `agents.train`, learners by playing, learners from replies, and
+Kind by kind in one launch, of a process that becomes two once all is imported: a run of `agents.train`, learners by playing, learners from replies, and
 learners of stored dialogues.
 """
 
 import os
+import signal
 import sys
 from dataclasses import fields
+from importlib import import_module
 from itertools import chain
 
 import numpy as np
@@ -219,8 +221,27 @@ def learners_of_stored_dialogues(expected: int) -> None:
     right(processes)
 
 
+def become_ranks(count: int, meeting: str) -> None:
+    """Go on as `count` processes that meet at a file; they have what torchrun tells its own."""
+    for name in ("accelerate", "agents.training.run", "nltk", "tensorboard", "torch._dynamo"):
+        import_module(name)  # once, and not in each
+    for rank in range(count):
+        if not os.fork():
+            os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(count)}
+            os.environ |= {"MASTER_ADDR": "none", "MASTER_PORT": "0"}  # which Accelerate asks for
+            torch.distributed.init_process_group(
+                "gloo", f"file://{meeting}", rank=rank, world_size=count
+            )
+            return
+    for _ in range(count):
+        if os.wait()[1]:
+            os.killpg(0, signal.SIGKILL)  # the other waits for the one that has failed
+    sys.exit()
+
+
 def main(expected: str, games: str, folder: str) -> None:
     torch.set_num_threads(1)
+    become_ranks(int(expected), f"{folder}-meeting")
     small = {"batch_size": 8, "policy_kwargs": {"n_layer": 1, "n_embd": 16}}
     agents.train(
         "Wordle-20-v0", "bc", total_timesteps=10, data=games, hyperparameters=small,

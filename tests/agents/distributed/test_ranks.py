@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 
 import psutil
 import pytest
@@ -13,15 +14,20 @@ from agents.distributed.processes import Processes
 from agents.training.checkpoint import FILE
 from tests.support.commands import succeed
 from tests.support.resuming import assert_same_run, curve
-from tests.support.torchrun import SUPPORT, TORCHRUN, two_processes
-from tests.support.waiting import wait_until
+from tests.support.torchrun import ALONE, ROOT, SUPPORT, TORCHRUN
+from tests.support.waiting import HANG_GUARD, wait_until
 
 
 def test_two_processes_learn_one_policy_of_each_kind(tmp_path):
     """Online, from stored dialogues and with a language model; the last as one process does."""
     dialgym.collect("Wordle-20-v0", "random-mixture", 40, seed=0, path=tmp_path / "games")
-    script = [str(SUPPORT / "two_ranks.py"), "2", str(tmp_path / "games"), str(tmp_path / "two")]
-    said = two_processes(script).splitlines()
+    script = [SUPPORT / "two_ranks.py", "2", tmp_path / "games", tmp_path / "two"]
+    run = subprocess.run(
+        [sys.executable, *map(str, script)], env={**os.environ, **ALONE, "PYTHONPATH": str(ROOT)},
+        capture_output=True, text=True, timeout=HANG_GUARD, start_new_session=True,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr[-3000:]
+    said = run.stdout.splitlines()
     assert said.count("rank 0 is right") == said.count("rank 1 is right") == 3
     arguments = ["bc", "Wordle-20-v0", "-d", str(tmp_path / "games"), "--timesteps", "10"]
     arguments += ["-p", "batch_size=8", "-p", "policy_kwargs={n_layer: 1, n_embd: 16}"]

@@ -37,6 +37,8 @@ KINDS = {
     "deep": (ILQL, {}, {"q_head": DEEP, "value_head": DEEP["class"]}),
 }
 OWN_TRUNK = {"share_features_extractor": False, "mask": False}
+LIKE_ILQL = ("awac", "margin", "sign", "heard", "detached", "probe", "bounded")
+"""Kinds whose losses are other, and of which nothing more is saved."""
 
 
 def made(kind, games=None, policy=None, **settings):
@@ -290,7 +292,9 @@ def test_the_learners_tag_follows_what_a_limit_cut_off(games):
     assert last_places(ends[0]) == ([ends[0] - 1, ends[1] - 1], int(batch.tokens[0, ends[0] - 1]))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(k, marks=[pytest.mark.slow] * (k in LIKE_ILQL)) for k in KINDS]
+)
 def test_a_run_in_two_parts_is_the_same_as_one(kind, games, tmp_path):
     policy = {"share_features_extractor": False} if kind == "ilql" else {}
     half, other = assert_two_parts_are_one_run(

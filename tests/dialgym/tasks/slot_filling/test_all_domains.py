@@ -56,7 +56,7 @@ def test_the_dialogues_and_rewards_are_those_of_an_agent_for_each_domain(domains
     "settings",
     [
         {"domains": [CAM]},
-        {**TWO, "env": 3},
+        pytest.param({**TWO, "env": 3}, marks=pytest.mark.slow),
         {**TWO, "env": 6, "user": "unfriendly", "rewards": {"failure": -5}},
         {"domains": [{"domain": "Hotels", "name": "A"}, {"domain": "Hotels", "name": "B"}]},
     ],

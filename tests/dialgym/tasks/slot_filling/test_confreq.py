@@ -69,7 +69,7 @@ def test_the_user_answers_the_request_or_objects(count):
     assert objected.values("food")[-1] == "thai"
 
 
-@pytest.mark.parametrize("language", ["acts", "english"])
+@pytest.mark.parametrize("language", ["acts", pytest.param("english", marks=pytest.mark.slow)])
 def test_all_views_agree(language):
     task = SlotFilling(env=3, confreq=True, venue_count=True, language=language, turns=6)
     check_task(task, 4)

@@ -259,7 +259,7 @@ class Nobody:
 
 def test_a_tracker_of_your_own_is_asked_in_every_view():
     named = f"{__name__}:Sure"
-    task = SlotFilling(env=6, tracker=named)
+    task = SlotFilling(env=6, tracker=named, turns=6)
     check_views(task, episodes=2)
     check_batch(task, num_envs=2, steps=16)
     ours = [named, Sure(task.domain.ontology), "focus", "baseline"]
