@@ -87,7 +87,7 @@ def rules_of(env: Environment, settings: Mapping[str, Any] | None = None) -> Fin
 
 
 def _stated(entry: RegistryEntry, settings: Mapping[str, Any], task: Task) -> tuple[int, str]:
-    """What a fingerprint has of rules without playing: the version, and the hash of settings."""
+    """The parts of a fingerprint that need no play: the version, and the hash of settings."""
     whole = _portable(_whole(entry, settings))
     return task.version, _digest(json.dumps(whole, sort_keys=True, default=_kind))
 
