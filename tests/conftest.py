@@ -24,7 +24,7 @@ DATA = Path(os.environ.get(TEST_DATA, Path(__file__).parents[2] / "shared" / "da
 USER_SETTINGS = ("DIALGYM_", "HF_", "TRANSFORMERS_", "WANDB_", "ACCELERATE_", "MPLBACKEND")
 USER_SETTINGS += ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "TTY_", "SSL_CERT_")
 USER_SETTINGS += ("RANK", "LOCAL_", "WORLD_SIZE", "http_proxy", "HTTP_PROXY")
-USER_SETTINGS += ("PYTHONDONTWRITEBYTECODE",)  # which every process that a test starts would pay for
+USER_SETTINGS += ("PYTHONDONTWRITEBYTECODE",)  # processes that tests start would compile all anew
 for name in [name for name in os.environ if name.startswith(USER_SETTINGS)]:
     del os.environ[name]
 os.environ.setdefault("OMP_NUM_THREADS", "1")

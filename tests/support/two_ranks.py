@@ -1,7 +1,7 @@
 """Run in two processes: what test_ranks.py asks of data parallel training.
 
-Kind by kind in one launch, of a process that becomes two once all is imported: a run of `agents.train`, learners by playing, learners from replies, and
-learners of stored dialogues.
+Kind by kind in one launch, of a process that becomes two once all is imported: a run of
+`agents.train`, learners by playing, learners from replies, and learners of stored dialogues.
 """
 
 import os
