@@ -57,6 +57,7 @@ LEADERBOARD: Mapping[str, str] = MappingProxyType(
         "leaderboard_domains": "compare multi-domain bc-ppo bc",
         "leaderboard_questions": "compare questions bc-ppo bc-34",
         "leaderboard_questions_distilled": "compare questions-distilled bc greedy",
+        "leaderboard_held_out": "compare held-out bc-ppo bc",
         "leaderboard_language": "compare language grpo bc",
     }
 )
