@@ -67,7 +67,8 @@ def _line(
     ]
     shown = [with_interval(means, 2) for means in returns.values()]
     gap = f"{anchors[2] - max(means.mean() for means in returns.values()):.2f}"
-    seconds = f"{np.mean([r.cpu_seconds for r in rows]):.0f}"
+    known = [r.cpu_seconds for r in rows if r.cpu_seconds is not None]  # of a GPU's there are none
+    seconds = f"{np.mean(known):.0f}" if known else ""
     return [env, learner, *shown, *scores, gap, seconds]
 
 
