@@ -18,15 +18,16 @@ def page() -> str:
     return "\n".join([*lines, *commands(root, "dialgym")])
 
 
-def commands(command: Any, path: str) -> Iterator[str]:
+def commands(command: Any, path: str, parent: Any = None) -> Iterator[str]:
     """The sections of a command and of those below it."""
-    context = typer.Context(command, info_name=path)
+    # A command keeps its help option, whose names the outermost context has: `-h` is one of them.
+    context = typer.Context(command, parent, info_name=path, **command.context_settings)
     if path != "dialgym":
         yield from section(command, path, context)
     for name in getattr(command, "commands", {}):
         child = command.get_command(context, name)  # some make their options only now
         if not child.hidden:
-            yield from commands(child, f"{path} {name}")
+            yield from commands(child, f"{path} {name}", context)
 
 
 def section(command: Any, path: str, context: Any) -> Iterator[str]:

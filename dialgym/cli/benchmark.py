@@ -22,6 +22,7 @@ from dialgym.cli.common import (
     job_progress,
     numbers,
     parse_seeds,
+    parse_workers,
     print_results,
     progress,
     require_agents,
@@ -292,9 +293,7 @@ def benchmark_panel(
         str | None, typer.Option(metavar="N", help="How many, from 0; or which: 0,1,2 or 3-5.")
     ] = None,
     workers: Workers = "1",
-    device: Annotated[
-        str, typer.Option(help="Of the trainings: cpu, cuda. Scores are made on the CPU.")
-    ] = "cpu",
+    device: Annotated[str, typer.Option(help="Of the trainings alone: cpu, cuda.")] = "cpu",
     out: Annotated[
         Path | None,
         typer.Option(
@@ -335,7 +334,7 @@ def benchmark_panel(
     from dialgym.experiments.pydial_ranking import fidelity_of
 
     chosen, command = panel_named(panel), ""
-    count, cluster = _workers(workers)
+    count, cluster = parse_workers(workers)
     tested = chosen.imported_from is not None
     folder = out or (RUNS / str(chosen.imported_from) if tested else ROWS)
     if not tested:
@@ -362,22 +361,6 @@ def benchmark_panel(
         hint = f"{where}: dialgym leaderboard show {panel} --results {folder}"
         console.print(hint, style="dim", soft_wrap=True)
     check_failures(failures)
-
-
-def _workers(given: str) -> tuple[int, str | None]:
-    """A number of processes, or the address of a Ray cluster in their place.
-
-    Raises:
-        ValueError: it is neither.
-    """
-    if given.isdecimal():
-        return int(given), None
-    if given in ("auto", "local") or ":" in given:
-        return 1, given
-    raise ValueError(
-        "--workers: expected a number of processes from 0, or a Ray cluster (HOST:6379, auto or "
-        f"local); got {given!r}."
-    )
 
 
 def _refuse_tests(panel: str, *options: Any) -> None:

@@ -302,3 +302,19 @@ def duration(seconds: float) -> str:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def parse_workers(given: str) -> tuple[int, str | None]:
+    """A number of processes, or the address of a Ray cluster in their place.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    if given.isdecimal():
+        return int(given), None
+    if given in ("auto", "local") or ":" in given:
+        return 1, given
+    raise ValueError(
+        "--workers: expected a number of processes from 0, or a Ray cluster (HOST:6379, auto or "
+        f"local); got {given!r}."
+    )

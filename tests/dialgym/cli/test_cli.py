@@ -19,6 +19,7 @@ from dialgym.cli.common import (
     complete_ids,
     complete_policies,
     numbers,
+    parse_workers,
     settings,
 )
 from dialgym.registry import entries, entry_of, list_ids
@@ -251,6 +252,15 @@ def test_references_are_printed_and_written(tmp_path, monkeypatch):
     text = succeed("benchmark", "references", "--ids", SMALL, "--write", str(path))
     assert "expert_policy: optimal, episodes: 20, secrets: all, seed: 0}" in text
     assert text.strip().splitlines()[-1] == path.read_text().splitlines()[-1]
+
+
+def test_workers_are_processes_or_a_cluster():
+    assert parse_workers("4") == (4, None)
+    for address in ("auto", "10.0.0.1:6379", "ray://head:10001"):
+        assert parse_workers(address) == (1, address)
+    for wrong in ("-1", "four", ""):
+        told = fail("benchmark", "wordle", "--workers", wrong)
+        assert "--workers: expected a number of processes from 0, or a Ray cluster" in told
 
 
 def test_policies_settings_and_numbers_are_read():
