@@ -193,7 +193,7 @@ def is_finite(value: object) -> bool:
     if not plain and (not isinstance(value, Real) or isinstance(value, bool)):
         return False
     try:
-        return math.isfinite(value)
+        return math.isfinite(value)  # type: ignore[arg-type]
     except OverflowError:  # a whole number beyond all floats
         return False
 
