@@ -28,6 +28,7 @@ FAMILIES: Mapping[str, str] = MappingProxyType(
         "daily_dialog": "DailyDialog-v0",
         "logged": "Logged-v0",
         "multiwoz": "MultiWOZ-v0",
+        "service_desk": "ServiceDesk-v0",
         "slot_filling": "SlotFilling-v0",
         "twenty_questions": "TwentyQuestions-v0",
         "visual_dialogue": "VisualDialogue-v0",

@@ -14,7 +14,7 @@ from dialgym.datasets.schema import arrow, fingerprint
 from dialgym.io.cache import cached_array
 from dialgym.io.objects import load
 from dialgym.kinds import KINDS
-from dialgym.language.tokenizers import END, TAGS
+from dialgym.language.tokenizers import END
 from dialgym.registry import Environment, entry_of
 from dialgym.views.making import split_kwargs
 from dialgym.views.spaces import TokenLayout, tokenizer_of
@@ -146,13 +146,13 @@ def _encode_texts(
     parties: np.ndarray, texts: np.ndarray, layout: TokenLayout
 ) -> tuple[np.ndarray, np.ndarray]:
     """``<tag> text... <end>`` of each text, (k, W) with anything on the right, and sizes (k,)."""
-    names = layout.task.parties
-    index = (parties == names[1]).astype(np.int64)
+    names = layout.task.voices
+    index = sum(place * (parties == name) for place, name in enumerate(names))
     limits = np.array([layout.limit(name) for name in names])[index]
     ids, lengths = layout.tokenizer.encode_many(texts.astype(np.str_))
     widest = int(max(layout.limit(name) for name in names))
     block = np.full((len(texts), widest + 1), END, np.int32)  # after the text stands <end>
-    block[:, 0] = np.array([TAGS[name] for name in names])[index]
+    block[:, 0] = np.array([layout.tag_of(name) for name in names])[index]
     width = min(ids.shape[1], widest)
     written = np.arange(width) < lengths[:, None]
     block[:, 1 : 1 + width] = np.where(written, ids[:, :width], END)
@@ -229,8 +229,7 @@ def kept_arrays(
 
 def content_key(dataset: Any, layout: TokenLayout, reencode: bool) -> str:
     """Short name of what `flat_arrays` gives for these arguments."""
-    parties = layout.task.parties
-    limits = [(party, layout.limit(party)) for party in parties]
+    limits = [(voice, layout.limit(voice)) for voice in layout.task.voices]
     facts = (fingerprint(layout.tokenizer), layout.party, layout.window, limits, reencode)
     digest = hashlib.sha256(repr(facts).encode())
     columns = ["turns", "learner", "terminated", "truncated", "vocabulary"]

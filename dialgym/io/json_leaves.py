@@ -177,3 +177,12 @@ def _read_generator(values: Json) -> np.random.Generator:
 
 GENERATOR_FORM = Form(_write_generator, _read_generator)
 """Of `np.random.Generator`."""
+
+
+def plain_value(value: Any) -> Any:
+    """Convert what JSON lacks: arrays and numbers of NumPy, and sets in an order of their own."""
+    if isinstance(value, set | frozenset):
+        return sorted(value)
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    raise TypeError(f"situation: expected strings, numbers, arrays, sets ...; got {value!r}.")

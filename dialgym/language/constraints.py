@@ -167,6 +167,11 @@ class Grammar:
     def __hash__(self) -> int:
         return self._hash
 
+    def words(self) -> Iterator[str]:
+        """The words of all nodes, some of them several times."""
+        for words in self._words.values():
+            yield from words
+
     def choices(self, state: GrammarState) -> Iterator[str]:
         node, lo, hi, depth = state
         following = self._following(state)

@@ -165,7 +165,7 @@ class _ScriptedWave:
         party, text, reward, said = (column[order] for column in columns)
         return RecordedTurns(
             np.bincount(rows, minlength=len(self.jobs)).tolist(),
-            np.array(self.task.parties, object)[party].tolist(),
+            np.array(self.task.voices, object)[party].tolist(),
             text.tolist(),
             said.tolist(),
             reward.tolist(),

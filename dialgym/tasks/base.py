@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self
 import numpy as np
 
 from dialgym.errors import check_flags, unknown, with_settings
+from dialgym.io.json_leaves import plain_value
 from dialgym.io.objects import by_name, load, resolve, shortened
 from dialgym.language import AnyText, Constraint, Utterance
 from dialgym.rewards import Components
@@ -169,12 +170,12 @@ class Task(ABC):
     version: ClassVar[int] = 1
     """Of the rules: one more with each change that moves what is said, gained, or the end."""
     parties: ClassVar[Parties] = (SYSTEM, USER)
+    sources: ClassVar[tuple[str, ...]] = ()
+    """Speakers who never have the floor, such as ``tools``; in tokens they seem the other party."""
     speakers: ClassVar[Mapping[str, Mapping[str, Callable[..., Speaker] | str]]] = {}
-    """Speakers of each party, by party and name; the first of a party is its default.
-
-    Those of the user are simulators, those of the system scripted policies. Each is a class or a
-    function that makes one, or its ``module:name``, which is imported when it is asked for.
-    """
+    """Speakers of each party, by party and name, its default first. Those of the user are
+    simulators, those of the system scripted policies. Each is a class or a function that makes
+    one, or its ``module:name``, which is imported when it is asked for."""
     generators: ClassVar[Mapping[str, Callable[..., Any] | str]] = {}
     """Sets of related dialogues to collect, given as speakers are: `Tree`, `Scripts` or `Logs`."""
     act_classes: Mapping[str, str] = {}
@@ -219,6 +220,11 @@ class Task(ABC):
         said = "..." if given is None else ", ".join(f"{k}={shortened(v)}" for k, v in given)
         stand_in = f" ({self.stand_in})" if getattr(self, "stand_in", None) else ""
         return f"{type(self).__name__}({said}){stand_in}"
+
+    @property
+    def voices(self) -> tuple[str, ...]:
+        """All speakers in transcripts: the parties, then `sources`."""
+        return (*self.parties, *self.sources)
 
     @classmethod
     def surroundings(cls, settings: Mapping[str, Any]) -> Hashable:
@@ -337,7 +343,9 @@ class Task(ABC):
 
     def anchor(self, state: Any, party: str) -> str:
         """16 hexadecimal digits that name the situation of `party`, in any process and run."""
-        text = json.dumps([party, self.situation(state, party)], sort_keys=True, default=_plain)
+        text = json.dumps(
+            [party, self.situation(state, party)], sort_keys=True, default=plain_value
+        )
         return blake2b(text.encode(), digest_size=8).hexdigest()
 
     def batch(self, size: int, learner: str, simulator: Speaker) -> DialogueBatch | None:
@@ -399,12 +407,3 @@ class Task(ABC):
             if name not in self.options:
                 raise unknown("option", name, self.options, f"reset of {self.name}")
         return options or {}
-
-
-def _plain(value: Any) -> Any:
-    """Convert what JSON lacks: arrays and numbers of NumPy, and sets in an order of their own."""
-    if isinstance(value, set | frozenset):
-        return sorted(value)
-    if isinstance(value, np.ndarray | np.generic):
-        return value.tolist()
-    raise TypeError(f"situation: expected strings, numbers, arrays, sets ...; got {value!r}.")

@@ -22,7 +22,7 @@ class BatchOutcome(NamedTuple):
     success: np.ndarray  # (k,) bool, False while open
     components: Mapping[str, np.ndarray]  # the learner's, (k,) float64, 0 where a row has none
     heard_texts: np.ndarray  # (m,) <U
-    heard_parties: np.ndarray  # (m,) int64, into Task.parties
+    heard_parties: np.ndarray  # (m,) int64, into Task.voices
     heard_rows: np.ndarray  # (m,) int64, into the k rows
 
 
@@ -129,8 +129,8 @@ def silence(count: int) -> BatchOutcome:
     return BatchOutcome(np.zeros(count), none, none, none, {}, np.zeros(0, "<U1"), nothing, nothing)
 
 
-def gather(exchanges: Sequence[Exchange], parties: Sequence[str]) -> BatchOutcome:
-    """The exchanges of k dialogues of the `parties` as arrays."""
+def gather(exchanges: Sequence[Exchange], voices: Sequence[str]) -> BatchOutcome:
+    """The exchanges of k dialogues as arrays; `voices` are those of the task."""
     heard = [(row, line) for row, e in enumerate(exchanges) for line in e.heard]
     return BatchOutcome(
         np.array([e.reward for e in exchanges], np.float64),
@@ -139,7 +139,7 @@ def gather(exchanges: Sequence[Exchange], parties: Sequence[str]) -> BatchOutcom
         np.array([bool(e.success) for e in exchanges], bool),
         _columns([e.components for e in exchanges]),
         np.array([line.text for _, line in heard], np.str_),
-        np.array([parties.index(line.speaker) for _, line in heard], np.int64),
+        np.array([voices.index(line.speaker) for _, line in heard], np.int64),
         np.array([row for row, _ in heard], np.int64),
     )
 

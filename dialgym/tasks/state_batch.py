@@ -49,7 +49,7 @@ class StateBatch:
         """The outcomes of what was said in the rows, and of the other party's `answers` by row."""
         pairs = zip(rows.tolist(), said)
         exchanges = [self._exchange(row, outcome, answers.get(row)) for row, outcome in pairs]
-        return gather(exchanges, self.task.parties)
+        return gather(exchanges, self.task.voices)
 
     def _exchange(self, row: int, said: Outcome, answer: Outcome | None) -> Exchange:
         lines = self.transcript(row)

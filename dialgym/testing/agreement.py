@@ -61,6 +61,8 @@ FAMILIES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "Wordle-20": ("optimal", {}),
     "TwentyQuestions-16": ("greedy", {}),
     "Bargain": ("conceding", {}),
+    "ServiceDesk": ("careful", {}),
+    "ServiceDesk-Phone-English": ("careful", {}),
     "VisualDialogue-100": ("greedy", {}),
     "SlotFilling": ("handcrafted", {"language": "english"}),
     "MultiWOZ": ("rule", {"language": "words"}),
@@ -70,6 +72,7 @@ FAMILIES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "Wordle-20 user": ("host", {"learner": "user"}),
     "TwentyQuestions-16 user": ("answerer", {"learner": "user"}),
     "Bargain user": ("conceding", {"learner": "user"}),
+    "ServiceDesk-Phone user": ("agenda", {"learner": "user"}),
     "SlotFilling user": ("agenda", {"learner": "user", "language": "english"}),
 }
 """By id without view and version, and by learner: an expert and settings."""

@@ -123,7 +123,7 @@ class ChatBatch:
 
     def _heard(self, rows: np.ndarray) -> Iterator[tuple[int, list[Utterance]]]:
         """For each of the rows that have spoken, what its learner has heard."""
-        outcome, parties = self.env.outcome, self.task.parties
+        outcome, parties = self.env.outcome, self.task.voices
         lines: dict[int, list[Utterance]] = {row: [] for row in rows.tolist()}
         owners = rows[outcome.heard_rows].tolist()
         speakers, texts = outcome.heard_parties.tolist(), outcome.heard_texts.tolist()

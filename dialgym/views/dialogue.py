@@ -180,7 +180,7 @@ class LoopedBatch:
             texts = ask_all(self.other, self.task, states, own, names)
             for row, text in zip(waiting, texts):
                 self.dialogues[row].answer(text, rngs[row])
-        return gather([self.dialogues[row].exchange() for row in rows], self.task.parties)
+        return gather([self.dialogues[row].exchange() for row in rows], self.task.voices)
 
     def transcript(self, row: int) -> Sequence[Utterance]:
         return self.task.transcript(self.dialogues[row].state, self.learner)

@@ -69,7 +69,7 @@ class TokenBox(gym.spaces.Box):
 def utterance_spaces(task: Task, party: str) -> tuple[gym.spaces.Text, gym.spaces.Text]:
     """Observation and action space: what `party` sees of a dialogue, and what it can say."""
     chars = task.facts.charset + UNKNOWN
-    frame = "".join(task.parties) + ": \n"
+    frame = "".join(task.voices) + ": \n"
     longest = sum(
         count * (len(f"{speaker}: \n") + task.facts.limit(speaker))
         for speaker, count in task.facts.heard[party].items()
@@ -135,7 +135,7 @@ class TokenLayout:
         Raises:
             ValueError: the window cannot hold even one exchange.
         """
-        cost = {s: 1 + room_for(task, tokenizer, party, s) for s in task.parties}
+        cost = {s: 1 + room_for(task, tokenizer, party, s) for s in task.voices}
         least = sum(cost.values())
         if window is None:
             window = max(least, _default_window(task, tokenizer, party))
@@ -151,6 +151,11 @@ class TokenLayout:
         """The token that opens the party's own utterances."""
         return TAGS[self.party]
 
+    def tag_of(self, speaker: str) -> int:
+        """The token that opens an utterance; of a source's, that of the other party."""
+        other = next(tag for name, tag in TAGS.items() if name != self.party)
+        return TAGS.get(speaker, other)
+
     def limit(self, speaker: str) -> int:
         """Most tokens of one utterance, ``<end>`` included, as far as the window goes."""
         return self._limits[speaker]
@@ -163,7 +168,7 @@ class TokenLayout:
     @cached_property
     def _limits(self) -> dict[str, int]:
         task, tokenizer = self.task, self.tokenizer
-        limits = {s: token_limit(task, tokenizer, self.party, s) for s in task.parties}
+        limits = {s: token_limit(task, tokenizer, self.party, s) for s in task.voices}
         return {speaker: min(limit, self.window) for speaker, limit in limits.items()}
 
     def encode(self, utterance: Utterance) -> list[int]:
@@ -172,7 +177,7 @@ class TokenLayout:
         ids = self.tokenizer.encode(utterance.text)[:limit]
         if len(ids) < limit:
             ids.append(END)
-        return [TAGS[utterance.speaker], *ids]
+        return [self.tag_of(utterance.speaker), *ids]
 
     def check_seen(self, seen: SeenTokens) -> None:
         """Raise a ValueError unless these are tokens that the party can have seen."""
@@ -190,7 +195,7 @@ class TokenLayout:
     def space(self) -> TokenBox:
         """The observation space of the party."""
         constraint = self.task.static_constraint(self.party)
-        limits = {speaker: self.limit(speaker) for speaker in self.task.parties}
+        limits = {speaker: self.limit(speaker) for speaker in self.task.voices}
         limits[self.party] = self.said_limit
         return TokenBox(self.tokenizer, self.window, self.tag, constraint, limits)
 
@@ -225,7 +230,7 @@ def _default_window(task: Task, tokenizer: Tokenizer, party: str) -> int:
     measured, whole dialogues fit even at a token a character. The last one may still be whole.
     """
     facts = task.facts
-    room = {speaker: room_for(task, tokenizer, party, speaker) for speaker in task.parties}
+    room = {speaker: room_for(task, tokenizer, party, speaker) for speaker in task.voices}
     if facts.ordinary is None or isinstance(tokenizer, WordTokenizer | CharTokenizer):
         return sum((1 + room[s]) * n for s, n in facts.heard[party].items())
     spoken = sum((1 + room[s] // 2) * n for s, n in facts.heard[party].items())

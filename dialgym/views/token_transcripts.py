@@ -8,7 +8,7 @@ import numpy as np
 
 from dialgym.language import Constraint, TokenAutomaton, compile_constraint
 from dialgym.language.text import Utterance
-from dialgym.language.tokenizers import END, FIRST_TEXT, PAD, TAGS, UNK
+from dialgym.language.tokenizers import END, FIRST_TEXT, PAD, UNK
 from dialgym.views.saved import SeenTokens
 from dialgym.views.spaces import TokenLayout, clean, oldest_to_drop
 
@@ -128,11 +128,11 @@ class TokenRows:
     """
 
     def __init__(self, layout: TokenLayout, size: int, slide: bool) -> None:
-        parties = layout.task.parties
+        voices = layout.task.voices
         self.layout, self.slide = layout, slide
         self.window = layout.window
-        self.limits = np.array([layout.limit(party) for party in parties])
-        self.tags = np.array([TAGS[party] for party in parties])
+        self.limits = np.array([layout.limit(voice) for voice in voices])
+        self.tags = np.array([layout.tag_of(voice) for voice in voices])
         self.limit = layout.said_limit
         width = self.window + int(self.limits.max()) + 2
         self.tokens = np.full((size, width), PAD, np.int32)

@@ -68,7 +68,7 @@ class UtteranceVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
 
     def _append(self, rows: np.ndarray, outcome: BatchOutcome) -> np.ndarray:
         self.outcome = outcome
-        parties, owners = self.task.parties, rows[outcome.heard_rows].tolist()
+        parties, owners = self.task.voices, rows[outcome.heard_rows].tolist()
         for row, party, text in zip(
             owners, outcome.heard_parties.tolist(), outcome.heard_texts.tolist()
         ):

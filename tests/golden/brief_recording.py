@@ -20,6 +20,8 @@ BRIEFS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "bargain_items": ("Bargain-v0", {}),
     "bargain_goods": ("Bargain-Goods-v0", {}),
     "bargain_price": ("Bargain-Price-v0", {}),
+    "service_desk": ("ServiceDesk-v0", {}),
+    "service_desk_phone_english": ("ServiceDesk-Phone-English-v0", {}),
     "visual_dialogue": ("VisualDialogue-100-v0", {"penalty": "hard"}),
     "slot_filling": ("CamRestaurants-Env3-v0", {"language": "acts"}),
     "slot_filling_words": ("SlotFilling-v0", {"language": "words"}),

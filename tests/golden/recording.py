@@ -27,6 +27,7 @@ FINGERPRINTS = (
     "dialgym/DailyDialog-v0", "dialgym/Comments-v0", "dialgym/Logged-v0", "dialgym/MultiWOZ-act-v0",
     "dialgym/TwentyQuestions-8-v0", "dialgym/VisualDialogue-100-v0",
     "dialgym/Bargain-v0", "dialgym/Bargain-act-v0",
+    "dialgym/ServiceDesk-v0", "dialgym/ServiceDesk-act-v0", "dialgym/ServiceDesk-Phone-act-v0",
 )  # fmt: skip
 """An id of each task, at least."""
 GAMES = 4
@@ -39,6 +40,7 @@ CHOOSERS = {
     "MultiWOZ": ("rule", "random"),
     "TwentyQuestions": ("greedy", "random"),
     "Bargain": ("conceding", "random"),
+    "ServiceDesk": ("careful", "random"),
 }
 """By task, who plays its act views, in turns."""
 

@@ -19,6 +19,7 @@ EXPERTS = {
     "Wordle-20": "optimal",
     "TwentyQuestions-16": "greedy",
     "Bargain": "conceding",
+    "ServiceDesk": "careful",
     "VisualDialogue-100": "greedy",
     "SlotFilling": "handcrafted",
     "SlotFilling-Domains": "handcrafted",

@@ -1,0 +1,383 @@
+"""Reading of texts as acts, by rules: words, calls of tools, JSON, and English."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+
+from dialgym.language.text import plain
+from dialgym.tasks.service_desk.domains import (
+    AIRPLANE,
+    DATA,
+    DEVICE_TOOLS,
+    NAME,
+    NAMES,
+    NONE,
+    NUMBER,
+    NUMBERS,
+    READ_SCREEN,
+    RESTART,
+    DeskDomain,
+    Field,
+)
+from dialgym.tasks.service_desk.texts import FIND_TOOL, IDENTIFY_TOOL, Texts
+from dialgym.tasks.service_desk.types import (
+    ASK,
+    ASK_CODE,
+    ASK_NAME,
+    ASK_WHICH,
+    BYE,
+    CHANGE,
+    CLAIM,
+    CODE,
+    CONFIRM,
+    DID,
+    FAREWELL,
+    FIND,
+    GET,
+    IDENTIFY,
+    LEAVE,
+    MORE,
+    NAMED,
+    NO,
+    PARDON,
+    PLEASE,
+    REFUSE,
+    SCREEN,
+    TELL,
+    USE,
+    WANT,
+    WHICH,
+    WRITE,
+    YES,
+    DeskAct,
+)
+
+REMEMBERED = 100_000
+_UNITS = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen"
+_UNITS += " fifteen sixteen seventeen eighteen nineteen"
+UNITS = {word: number for number, word in enumerate(_UNITS.split())}
+TENS = {
+    word: 10 * number
+    for number, word in enumerate(
+        ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"], 2
+    )
+}
+_SPELLED = re.compile(
+    rf"\b(?:(?P<tens>{'|'.join(TENS)})(?:[ -](?P<unit>{'|'.join(_UNITS.split()[1:10])}))?"
+    rf"|(?P<small>{'|'.join(sorted(UNITS, key=len, reverse=True))}))\b"
+)
+_ZEROS = re.compile(r"\b0+(?=\d)")
+_CALL = re.compile(r"(\w+)\s*\(([^()]*)\)\.?")
+_ARGUMENT = re.compile(r"(\w+)\s*[=:]\s*(?:\"([^\"]*)\"|'([^']*)'|([\w -]+))")
+_NAME = re.compile("|".join(NAMES))
+_SIGNS = {"off": 0, "on": 1, "none": 0, "full": 1}
+_SCREEN = re.compile(
+    r"airplane(?: mode)?(?: is)? (on|off)\b.*\bdata(?: is)? (on|off)\b"
+    r".*\bsignal(?: is)? (none|full)"
+)
+_PLEASE = re.compile(r"\b(?:please|could you|can you|try|would you)\b")
+_DEVICE = (
+    (READ_SCREEN, re.compile(r"screen")),
+    (RESTART, re.compile(r"re-?start|reboot")),
+    (AIRPLANE, re.compile(r"airplane|flight")),
+    (DATA, re.compile(r"\bdata\b")),
+)
+_CONFIRMS = re.compile(r"\b(?:shall|should|may) i\b|\bdo you (?:want|confirm)\b|\bconfirm\b")
+_MORE = re.compile(r"\b(?:any|some)thing else\b|\bwhat else\b|\belse\?")
+_BYES = re.compile(r"\b(?:good)?bye\b|\bthat(?: i|')s all\b|\bnothing else\b")
+_REFUSES = re.compile(r"\b(?:cannot|can't|may not|not allowed|not able|unable|refuse|won't)\b")
+_YES = re.compile(
+    r"^(?:yes|yeah|yep|sure|ok|okay|correct|right|please do|that is right|go ahead)\b"
+)
+_NO = re.compile(r"^(?:no|nope|not)\b")
+_LEAVES = re.compile(r"\bleave it\b|\bchanged my mind\b|\bnever mind\b|\bnot want (?:it|that)\b")
+_RATHER = re.compile(r"\brather\b|\bactually\b|\binstead\b|\bmake it\b")
+_CLAIMS = re.compile(r"^but\b|\bi am sure\b")
+_PARDONS = re.compile(r"\bpardon\b|\b(?:not|n't) understand\b|\bsay (?:that )?again\b")
+_DID = re.compile(r"^done\b|\bi (?:have |just )?(?:did|done|restarted|switched|toggled)\b")
+_INTERNET = re.compile(r"\binternet\b|\bno signal\b|\bonline\b|\bdoes(?: not|n't) work\b")
+_ASKING = re.compile(r"\?$|^(?:what|how|tell|can you tell)\b|\bwant to know\b")
+
+
+def normalised(text: str) -> str:
+    """A text in lower case and ASCII, its numbers in digits without leading zeros."""
+
+    def digits(found: re.Match[str]) -> str:
+        if found["small"]:
+            return str(UNITS[found["small"]])
+        return str(TENS[found["tens"]] + UNITS.get(found["unit"] or "", 0))
+
+    return _ZEROS.sub("", _SPELLED.sub(digits, plain(text).lower()))
+
+
+class Reader:
+    """Reads texts of both parties of a domain.
+
+    In order: a text of words itself; a call, ``tool(argument="...")`` or JSON with ``name`` and
+    ``arguments``, anywhere in a text that has nothing else; English, by keywords. Any spelling of a
+    number is that number. What remains is not understood (`DeskAct` without an `op`).
+    """
+
+    def __init__(self, domain: DeskDomain) -> None:
+        self.domain = domain
+        self._known: dict[tuple[str, str], DeskAct] = {}
+        noun = domain.noun
+        self._record = re.compile(rf"\b{noun}(?: (?:number|no\.?))? ?#?(\d+)\b")
+        self._kinds = [re.compile(rf"\b(?:{w.verbs})") for w in domain.writes]
+        self._tells = [re.compile(rf"\b{domain.fields[f].name}\b") for f in domain.tells]
+        self._names = _pattern(domain.fields[NAME])
+        self._values = {f.name: _pattern(f) for f in domain.fields}
+        self._writes = {write.tool: at for at, write in enumerate(domain.writes)}
+        self._get = f"get_{noun}"
+
+    def __getstate__(self) -> dict[str, object]:
+        """Without what was read before."""
+        return {**self.__dict__, "_known": {}}
+
+    def read(self, party: str, text: str) -> DeskAct:
+        """The act of a text of a party."""
+        key = party, text
+        act = self._known.get(key)
+        if act is None:
+            if len(self._known) >= REMEMBERED:
+                self._known.clear()
+            desk, said = party == "system", normalised(text).strip()
+            act = self._words(desk, said.split())
+            if act.op == NONE:
+                act = self._call(desk, said)
+            if act.op == NONE:
+                act = self._desk(said) if desk else self._user(said)
+            self._known[key] = act
+        return act
+
+    def _place(self, field: int, value: str) -> int:
+        return _place(self.domain.fields[field].values, value)
+
+    def _words(self, desk: bool, words: Sequence[str]) -> DeskAct:
+        """The act of a text in words, as the grammar has it."""
+        if not words:
+            return DeskAct()
+        first, rest = words[0], words[1:]
+        if not desk:
+            return self._user_words(first, rest)
+        fixed = {"refuse": REFUSE, "goodbye": BYE, "anything": MORE}
+        if first in fixed and rest == (["else"] if first == "anything" else []):
+            return DeskAct(fixed[first])
+        if first == "please" and len(rest) == 1 and rest[0] in DEVICE_TOOLS and self.domain.device:
+            return DeskAct(PLEASE, DEVICE_TOOLS.index(rest[0]))
+        questions = ("name", "code", self.domain.noun)
+        if first == "ask" and len(rest) == 1 and rest[0] in questions:
+            return DeskAct(ASK, questions.index(rest[0]))
+        if first == "tell" and len(rest) == 4:
+            return self._told(rest)
+        if first == FIND_TOOL and len(rest) == 3:
+            rest = [rest[0], " ".join(rest[1:])]
+        if first == "confirm" and rest and len(rest) % 2:
+            return self._tool(rest[0], dict(zip(rest[1::2], rest[2::2])))._replace(op=CONFIRM) if (
+                rest[0] in self._writes
+            ) else DeskAct()  # fmt: skip
+        return (
+            self._tool(first, dict(zip(rest[::2], rest[1::2]))) if len(rest) % 2 == 0 else DeskAct()
+        )
+
+    def _told(self, words: Sequence[str]) -> DeskAct:
+        noun, number, field, value = words
+        names = [self.domain.fields[at].name for at in self.domain.tells]
+        if noun != self.domain.noun or field not in names:
+            return DeskAct()
+        which = names.index(field)
+        found = self._place(self.domain.tells[which], value)
+        return DeskAct(TELL, which, self._place(NUMBER, number), found)
+
+    def _tool(self, name: str, arguments: Mapping[str, str]) -> DeskAct:
+        """The act of a call, with impossible values as NONE; none where the form is wrong."""
+        domain, noun = self.domain, self.domain.noun
+        given = set(arguments)
+        if name == FIND_TOOL and given == {"name"}:
+            return DeskAct(FIND, value=_place(NAMES, arguments["name"]))
+        if name == IDENTIFY_TOOL and given == {"code"}:
+            return DeskAct(IDENTIFY, value=_place(NUMBERS, arguments["code"]))
+        number = self._place(NUMBER, arguments.get(noun, ""))
+        if name == self._get and given == {noun}:
+            return DeskAct(GET, number=number)
+        at = self._writes.get(name, NONE)
+        field = domain.argument(at) if at != NONE else None
+        if at == NONE or given != ({noun} if field is None else {noun, field.name}):
+            return DeskAct()
+        value = NONE if field is None else _place(field.values, arguments[field.name])
+        return DeskAct(WRITE, at, number, value)
+
+    def _call(self, desk: bool, text: str) -> DeskAct:
+        name, arguments = _call_of(text)
+        if desk:
+            return self._tool(name, arguments)
+        if self.domain.device and name in DEVICE_TOOLS and not arguments:
+            return DeskAct(USE, DEVICE_TOOLS.index(name))
+        return DeskAct()
+
+    def _number(self, text: str) -> int:
+        found = self._record.search(text)
+        return self._place(NUMBER, found[1]) if found else NONE
+
+    def _change(self, text: str) -> tuple[int, int]:
+        """The write that English words name, and its argument; NONE for what is not said."""
+        for at, pattern in enumerate(self._kinds):
+            if pattern.search(text):
+                return at, self._value(self.domain.argument(at), text)
+        return NONE, NONE
+
+    def _value(self, field: Field | None, text: str) -> int:
+        found = self._values[field.name].findall(text) if field else []
+        return field.values.index(found[-1]) if field and found else NONE
+
+    def _desk(self, text: str) -> DeskAct:
+        write, value = self._change(text)
+        if _CONFIRMS.search(text) and write != NONE:
+            return DeskAct(CONFIRM, write, self._number(text), value)
+        if _MORE.search(text):
+            return DeskAct(MORE)
+        if _REFUSES.search(text):
+            return DeskAct(REFUSE)
+        if self.domain.device and _PLEASE.search(text):
+            for tool, pattern in _DEVICE:
+                if pattern.search(text):
+                    return DeskAct(PLEASE, tool)
+        if "?" not in text and (told := self._telling(text)).op != NONE:
+            return told
+        if re.search(r"\byour (?:full )?name\b|\bwho are you\b", text):
+            return DeskAct(ASK, ASK_NAME)
+        if re.search(r"\bcode\b", text):
+            return DeskAct(ASK, ASK_CODE)
+        if re.search(
+            rf"\b(?:which|what|number of your) {self.domain.noun}\b|\bwhich (?:one|1)\b", text
+        ):
+            return DeskAct(ASK, ASK_WHICH)
+        return DeskAct(BYE) if _BYES.search(text) else DeskAct()
+
+    def _telling(self, text: str) -> DeskAct:
+        number = self._number(text)
+        values = re.findall(r"\d+", self._record.sub(" ", text))
+        for which, pattern in enumerate(self._tells):
+            if pattern.search(text) and number != NONE and values:
+                value = self._place(self.domain.tells[which], values[-1])
+                return DeskAct(TELL, which, number, value)
+        return DeskAct()
+
+    def _user_words(self, first: str, rest: Sequence[str]) -> DeskAct:
+        domain = self.domain
+        fixed = {"yes": YES, "no": NO, "done": DID, "pardon": PARDON, "goodbye": FAREWELL}
+        if first in fixed and not rest:
+            return DeskAct(fixed[first])
+        if first == "leave" and list(rest) == ["it"]:
+            return DeskAct(LEAVE)
+        if first in DEVICE_TOOLS and not rest and domain.device:
+            return DeskAct(USE, DEVICE_TOOLS.index(first))
+        if first == "name" and len(rest) == 2:
+            found = _place(NAMES, " ".join(rest))
+            return DeskAct(NAMED, value=found) if found != NONE else DeskAct()
+        if first == "code" and len(rest) == 1 and rest[0] in NUMBERS:
+            return DeskAct(CODE, value=_place(NUMBERS, rest[0]))
+        names = [field.name for field in domain.fields]
+        if first in ("rather", "but") and len(rest) == 2 and rest[0] in names:
+            at = names.index(rest[0])
+            value = self._place(at, rest[1])
+            op = CHANGE if first == "rather" else CLAIM
+            return DeskAct(op, at, value=value) if value != NONE else DeskAct()
+        number, name = domain.fields[NUMBER].name, domain.fields[NAME].name
+        if first in (number, name) and len(rest) == 1:
+            at = names.index(first)
+            value = self._place(at, rest[0])
+            places = {"number": value} if at == NUMBER else {"name": value}
+            return DeskAct(WHICH, **places) if value != NONE else DeskAct()
+        if first == "want" and rest and rest[0] in domain.kinds and len(rest) % 2:
+            return self._wanted(domain.kinds.index(rest[0]), dict(zip(rest[1::2], rest[2::2])))
+        return DeskAct()
+
+    def _wanted(self, kind: int, given: Mapping[str, str]) -> DeskAct:
+        domain = self.domain
+        number, name = (domain.fields[at].name for at in (NUMBER, NAME))
+        field = domain.argument(kind) if kind < len(domain.writes) else None
+        value = _place(field.values, given.get(field.name, "")) if field else NONE
+        named = self._place(NUMBER, given.get(number, "")), self._place(NAME, given.get(name, ""))
+        return DeskAct(WANT, kind, named[0], value, named[1])
+
+    def _user(self, text: str) -> DeskAct:
+        domain = self.domain
+        if domain.device and (shown := _SCREEN.search(text)):
+            bits = [_SIGNS[shown[place]] for place in (1, 2, 3)]
+            return DeskAct(SCREEN, value=bits[0] | bits[1] << 1 | bits[2] << 2)
+        if _PARDONS.search(text):
+            return DeskAct(PARDON)
+        if _LEAVES.search(text):
+            return DeskAct(LEAVE)
+        write, value = self._change(text)
+        if _RATHER.search(text) and (changed := self._rather(text)).op != NONE:
+            return changed
+        number, name = self._number(text), self._value(domain.fields[NAME], text)
+        asked = [at for at, pattern in enumerate(self._tells) if pattern.search(text)]
+        if _CLAIMS.search(text):
+            return self._claim(text)
+        if asked and _ASKING.search(text):
+            return DeskAct(WANT, len(domain.writes) + asked[0], number, NONE, name)
+        if write != NONE and not _NO.search(text):
+            return DeskAct(WANT, write, number, value, NONE if number != NONE else name)
+        if person := _NAME.search(text):
+            return DeskAct(NAMED, value=NAMES.index(person[0]))
+        if domain.device and _INTERNET.search(text):
+            return DeskAct(WANT, domain.internet)
+        if _DID.search(text):
+            return DeskAct(DID)
+        if _BYES.search(text):
+            return DeskAct(FAREWELL)
+        if _YES.search(text) or _NO.search(text):
+            return DeskAct(YES if _YES.search(text) else NO)
+        if number != NONE or name != NONE:
+            return DeskAct(WHICH, number=number, name=NONE if number != NONE else name)
+        digits = re.findall(r"\b\d\d\b", text)
+        return DeskAct(CODE, value=_place(NUMBERS, digits[-1])) if digits else DeskAct()
+
+    def _rather(self, text: str) -> DeskAct:
+        for at in range(len(self.domain.writes)):
+            field = self.domain.argument(at)
+            value = self._value(field, text)
+            if value != NONE:
+                return DeskAct(CHANGE, self.domain.writes[at].field, value=value)
+        return DeskAct()
+
+    def _claim(self, text: str) -> DeskAct:
+        for at, field in enumerate(self.domain.fields):
+            if at > NAME and re.search(rf"\b{field.name}\b", text):
+                value = self._value(field, text)
+                if value != NONE:
+                    return DeskAct(CLAIM, at, value=value)
+        return DeskAct()
+
+
+def _call_of(text: str) -> tuple[str, dict[str, str]]:
+    """Name and arguments of a call that is all of a text; "" where it is none."""
+    found = _CALL.fullmatch(text)
+    if found:
+        given = _ARGUMENT.findall(found[2])
+        rest = _ARGUMENT.sub("", found[2]).replace(",", "").strip()
+        pairs = {key: "".join(values).strip() for key, *values in given}
+        return ("", {}) if rest else (found[1], pairs)
+    if not text.startswith("{"):
+        return "", {}
+    try:
+        call = json.loads(text)
+        arguments = call.get("arguments", {})
+        arguments = json.loads(arguments) if isinstance(arguments, str) else arguments
+        return str(call.get("name", "")), {str(k): str(v) for k, v in arguments.items()}
+    except (ValueError, AttributeError, RecursionError):
+        return "", {}
+
+
+def _pattern(field: Field) -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{'|'.join(map(re.escape, field.values))})\b")
+
+
+def _place(values: Sequence[str], value: str) -> int:
+    return values.index(value) if value in values else NONE
+
+
+__all__ = ["Reader", "Texts", "normalised"]

@@ -1,0 +1,409 @@
+"""Texts of acts and of what tools answer: in words, or in English with calls."""
+
+import json
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import chain
+
+import numpy as np
+
+from dialgym.language import Grammar
+from dialgym.tasks.service_desk.domains import (
+    DEVICE_TOOLS,
+    FIRST_NAMES,
+    LAST_NAMES,
+    NAME,
+    NAMES,
+    NONE,
+    NUMBER,
+    NUMBERS,
+    READ_SCREEN,
+    DeskDomain,
+)
+from dialgym.tasks.service_desk.types import (
+    ASK,
+    BYE,
+    CHANGE,
+    CLAIM,
+    CODE,
+    CONFIRM,
+    DID,
+    FAREWELL,
+    FIND,
+    GET,
+    IDENTIFY,
+    LATER,
+    LEAVE,
+    MORE,
+    NAMED,
+    NO,
+    PARDON,
+    PLEASE,
+    REFUSE,
+    SCREEN,
+    TELL,
+    USE,
+    WANT,
+    WHICH,
+    WRITE,
+    YES,
+    DeskAct,
+    DeskState,
+    Goal,
+    Request,
+)
+
+TOOLS = "tools"
+"""Speaker of what tools answer."""
+FIND_TOOL, IDENTIFY_TOOL = "find_customer", "identify"
+REMEMBERED = 100_000
+ANSWERS = "done yes error impossible code right wrong name screen airplane data signal"
+NOTES = (
+    "you say that your name is do not know the code and first wrong want which when asked to "
+    "confirm want nothing refused claim"
+)
+"""Words of answers and of the user's notes."""
+OFF, ON = ("off", "on"), ("none", "full")
+_FIXED = {REFUSE: "refuse", MORE: "anything else", BYE: "goodbye"}
+_FIXED_USER = {
+    YES: "yes", NO: "no", LEAVE: "leave it", DID: "done", PARDON: "pardon", FAREWELL: "goodbye"
+}  # fmt: skip
+_DESK_ENGLISH = {
+    REFUSE: "I am sorry, I may not do that.", MORE: "Is there anything else?", BYE: "Goodbye."
+}  # fmt: skip
+_NEWS, _MEND = "news", "mend"
+_ENGLISH: dict[object, tuple[str, ...]] = {
+    NAMED: ("My name is {name}.", "I am {name}.", "This is {name}."),
+    CODE: ("My code is {code}.", "The code is {code}.", "Code {code}."),
+    WANT: ("I would like you to {exact}.", "Please {exact}.", "Could you {exact}?"),
+    _NEWS: ("What is the {field} of {it}?", "Can you tell me the {field} of {it}?"),
+    _MEND: ("My phone has no internet.", "The internet does not work."),
+    WHICH: ("It is {it}.", "I mean {it}."),
+    YES: ("Yes, please.", "Yes.", "That is right."),
+    NO: ("No.", "No, that is not what I want."),
+    CHANGE: ("Sorry, I would rather have {value}.", "Actually, make it {value}."),
+    LEAVE: ("Sorry, I have changed my mind, leave it.", "Oh, leave it as it is."),
+    CLAIM: ("But its {field} is {value}!", "But the {field} is {value}, I am sure."),
+    SCREEN: ("The screen shows {screen}.", "It shows {screen}."),
+    DID: ("I have done that.", "Done."),
+    PARDON: ("I did not understand that.", "Pardon?"),
+    FAREWELL: ("That is all, goodbye.", "Goodbye."),
+}
+"""Paraphrases of what the user says, by its acts; wishes for news and for a device apart."""
+_PLEAS = (
+    "Please read the screen to me.",
+    "Please restart it.",
+    "Please switch airplane mode.",
+    "Please switch mobile data.",
+)
+_ASKS = ("What is your name, please?", "What is your code, please?", "Which {noun} is it?")
+
+
+class Texts:
+    """Texts of a domain.
+
+    Args:
+        domain: what the desk is about.
+        english: sentences with paraphrases and calls, ``tool(argument="...")``, rather than words.
+    """
+
+    def __init__(self, domain: DeskDomain, english: bool) -> None:
+        self.domain, self.english = domain, english
+        self.get_tool = f"get_{domain.noun}"
+        self._known: dict[tuple[bool, DeskAct], str] = {}
+
+    def desk(self, act: DeskAct) -> str:
+        """Text of an act of the desk."""
+        return self._kept(True, act)
+
+    def user(self, act: DeskAct, rng: np.random.Generator) -> str:
+        """Text of an act of the user; in English one of its paraphrases."""
+        if self.english and act.op != USE:
+            return self._user_english(act, rng)
+        return self._kept(False, act)
+
+    def _kept(self, of_desk: bool, act: DeskAct) -> str:
+        key = of_desk, act
+        text = self._known.get(key)
+        if text is None:
+            if len(self._known) >= REMEMBERED:
+                self._known.clear()
+            make = self._desk if of_desk else self._user_words
+            text = self._known[key] = make(act)
+        return text
+
+    def __getstate__(self) -> dict[str, object]:
+        """Without the texts that were made before."""
+        return {**self.__dict__, "_known": {}}
+
+    def tool(self, act: DeskAct) -> tuple[str, dict[str, str]]:
+        """Name and arguments of a call of the desk."""
+        if act.op == FIND:
+            return FIND_TOOL, {"name": NAMES[act.value]}
+        if act.op == IDENTIFY:
+            return IDENTIFY_TOOL, {"code": NUMBERS[act.value]}
+        record = {self.domain.noun: NUMBERS[act.number]}
+        if act.op == GET:
+            return self.get_tool, record
+        field = self.domain.argument(act.which)
+        given = {} if field is None else {field.name: field.values[act.value]}
+        return self.domain.writes[act.which].tool, {**record, **given}
+
+    def _desk(self, act: DeskAct) -> str:
+        domain, op = self.domain, act.op
+        if FIND <= op <= WRITE or op == CONFIRM:
+            name, arguments = self.tool(act)
+            if self.english and op == CONFIRM:
+                return f"Shall I {self._exact(act)}?"
+            if self.english:
+                given = ", ".join(f'{key}="{value}"' for key, value in arguments.items())
+                return f"{name}({given})"
+            words = " ".join(part for pair in arguments.items() for part in pair)
+            return f"confirm {name} {words}" if op == CONFIRM else f"{name} {words}"
+        if op == TELL:
+            field = domain.fields[domain.tells[act.which]]
+            value, number = field.values[act.value], NUMBERS[act.number]
+            if self.english:
+                return f"The {field.name} of {domain.noun} {number} is {value}."
+            return f"tell {domain.noun} {number} {field.name} {value}"
+        if op == ASK:
+            short = ("name", "code", domain.noun)[act.which]
+            return _ASKS[act.which].format(noun=domain.noun) if self.english else f"ask {short}"
+        if op == PLEASE:
+            return _PLEAS[act.which] if self.english else f"please {DEVICE_TOOLS[act.which]}"
+        return (_DESK_ENGLISH if self.english else _FIXED)[op]
+
+    def _exact(self, act: DeskAct) -> str:
+        """A change in English."""
+        field, noun = self.domain.argument(act.which), self.domain.noun
+        value = field.values[act.value] if field and act.value != NONE else "another"
+        return self.domain.writes[act.which].exact.format(it=self._it(act) or noun, value=value)
+
+    def _it(self, act: DeskAct) -> str:
+        """A record in English; my order where it is not said which."""
+        if act.number != NONE:
+            return f"{self.domain.noun} {NUMBERS[act.number]}"
+        if act.name != NONE:
+            return f"the {self.domain.fields[NAME].values[act.name]}"
+        return f"my {self.domain.noun}"
+
+    def _user_english(self, act: DeskAct, rng: np.random.Generator) -> str:
+        domain, op, slots = self.domain, act.op, {"it": self._it(act)}
+        form: object = op
+        if op == NAMED:
+            slots["name"] = NAMES[act.value]
+        elif op == CODE:
+            slots["code"] = NUMBERS[act.value]
+        elif op == WANT and act.which < len(domain.writes):
+            slots["exact"] = self._exact(act)
+        elif op == WANT:
+            form = _MEND if domain.device and act.which == domain.internet else _NEWS
+            slots["field"] = domain.kinds[act.which]
+        elif op in (CHANGE, CLAIM):
+            field = domain.fields[act.which]
+            slots.update(field=field.name, value=field.values[act.value])
+        elif op == SCREEN:
+            slots["screen"] = self.screen(act.value)
+        choices = _ENGLISH[form]
+        return choices[int(rng.integers(len(choices)))].format(**slots)
+
+    def _user_words(self, act: DeskAct) -> str:
+        domain, op = self.domain, act.op
+        if op == NAMED:
+            return f"name {NAMES[act.value]}"
+        if op == CODE:
+            return f"code {NUMBERS[act.value]}"
+        if op == USE:
+            return f"{DEVICE_TOOLS[act.which]}()" if self.english else DEVICE_TOOLS[act.which]
+        if op == SCREEN:
+            return f"screen {self.screen(act.value)}"
+        if op in (CHANGE, CLAIM):
+            field = domain.fields[act.which]
+            return f"{'rather' if op == CHANGE else 'but'} {field.name} {field.values[act.value]}"
+        if op in (WANT, WHICH):
+            return " ".join(self._wanted(act))
+        return _FIXED_USER[op]
+
+    def _wanted(self, act: DeskAct) -> Iterator[str]:
+        domain = self.domain
+        if act.op == WANT:
+            yield f"want {domain.kinds[act.which]}"
+        for place, value in ((NUMBER, act.number), (NAME, act.name)):
+            if value != NONE:
+                yield f"{domain.fields[place].name} {domain.fields[place].values[value]}"
+        if act.op == WANT and act.value != NONE:
+            field = domain.fields[domain.writes[act.which].field]
+            yield f"{field.name} {field.values[act.value]}"
+
+    def notes(self, goal: Goal) -> list[str]:
+        """Knowledge of the user: who it is, and what it wants."""
+        right, wrong = NUMBERS[goal.codes[0]], NUMBERS[goal.wrong]
+        notes = [f"you say that your name is {NAMES[goal.names[0]]}"]
+        if goal.impostor:
+            notes.append(f"you do not know the code and say {wrong}")
+        else:
+            notes.append(f"your code is {right}")
+            notes += [f"you first say the wrong code {wrong}"] * goal.slips
+        for request in goal.requests:
+            notes += self._request_notes(request)
+        return [f"{note[0].upper()}{note[1:]}." for note in notes] if self.english else notes
+
+    def _request_notes(self, request: Request) -> list[str]:
+        """Notes on a wish, in at most fourteen words each."""
+        domain = self.domain
+        act = DeskAct(WANT, request.kind, request.number, request.value, request.name)
+        wish = f"you want: {self._plain_wish(act)}" if self.english else " ".join(self._wanted(act))
+        later = " which you say when asked" if request.way in LATER else ""
+        notes = [wish + later]
+        field = domain.argument(request.kind) if request.kind < len(domain.writes) else None
+        if request.withdrawn:
+            notes.append("asked to confirm that you want nothing")
+        elif request.changes and field:
+            final = field.values[request.final]
+            notes.append(f"asked to confirm that you want {field.name} {final}")
+        elif request.claim[0] != NONE:
+            claimed = domain.fields[request.claim[0]]
+            value = claimed.values[request.claim[1]]
+            notes.append(f"refused that you claim {claimed.name} {value}")
+        return notes
+
+    def _plain_wish(self, act: DeskAct) -> str:
+        if act.which < len(self.domain.writes):
+            return self._exact(act)
+        if self.domain.device and act.which == self.domain.internet:
+            return "that the internet of your device works"
+        return f"to know the {self.domain.kinds[act.which]} of {self._it(act)}"
+
+    def examples(self, party: str) -> list[str]:
+        """Examples of all that a party may say in words."""
+        domain, noun = self.domain, self.domain.noun
+        number, name = NUMBERS[0], domain.fields[NAME]
+        asked, write = domain.fields[domain.tells[0]], domain.writes[0].tool
+        at = next(at for at in range(len(domain.writes)) if domain.argument(at))
+        field = domain.fields[domain.writes[at].field]
+        given = f"{domain.writes[at].tool} {noun} {number} {field.name} {field.values[0]}"
+        if party == "system":
+            spoken = [f"ask {what}" for what in ("name", "code", noun)]
+            spoken += [f"confirm {given}", f"tell {noun} {number} {asked.name} {asked.values[0]}"]
+            spoken += [f"please {tool}" for tool in DEVICE_TOOLS if domain.device]
+            calls = [f"{FIND_TOOL} name {NAMES[0]}", f"{IDENTIFY_TOOL} code {number}"]
+            return [*spoken, *_FIXED.values(), *calls, f"{self.get_tool} {noun} {number}", given]
+        wishes = [
+            f"want {write} {noun} {number}",
+            f"want {asked.name} {name.name} {name.values[0]}",
+        ]
+        wishes += [f"want {given}"] + ["want internet"] * domain.device
+        spoken = [f"name {NAMES[0]}", f"code {number}", f"{noun} {number}"]
+        changed = [f"rather {field.name} {field.values[0]}", f"but {asked.name} {asked.values[0]}"]
+        screen = [f"screen {self.screen(0)}", *DEVICE_TOOLS] if domain.device else []
+        return [*wishes, *spoken, *changed, *_FIXED_USER.values(), *screen]
+
+    def screen(self, bits: int) -> str:
+        """Bits of a screen in words."""
+        airplane, data, signal = bits & 1, bits >> 1 & 1, bits >> 2
+        return f"airplane {OFF[airplane]} data {OFF[data]} signal {ON[signal]}"
+
+    def answer(self, state: DeskState, act: DeskAct, found: int) -> str:
+        """Text of what a tool answers to a call of either party."""
+        if act.op == USE:
+            shown = {"screen": self.screen(found)} if act.which == READ_SCREEN else {"done": "yes"}
+            return self._result(shown)
+        if act.op == FIND and found != NONE:
+            own = [r for r, owner in zip(state.records, state.goal.owners) if owner == found]
+            numbers = " ".join(NUMBERS[record[NUMBER]] for record in own)
+            return self._result({"name": NAMES[act.value], f"{self.domain.noun}s": numbers})
+        if act.op == GET and found != NONE:
+            return self._record(state.records[found])
+        if act.op == IDENTIFY:
+            return self._result({"code": "right" if found != NONE else "wrong"})
+        return self._result({"done": "yes"} if found != NONE else {"error": "impossible"})
+
+    def _record(self, record: Sequence[int]) -> str:
+        pairs = zip(self.domain.fields, record)
+        return self._result({field.name: field.values[value] for field, value in pairs})
+
+    def _result(self, answer: dict[str, str]) -> str:
+        if self.english:
+            return json.dumps(answer)
+        return " ".join([f"{key} {value}" for key, value in answer.items()])
+
+    @cached_property
+    def vocabulary(self) -> tuple[str, ...]:
+        """All words of both grammars, of answers, and of what the parties are told."""
+        domain = self.domain
+        spoken = (word for g in self.grammars.values() for word in g.words())
+        fields = (word for f in domain.fields for word in (f.name, *f.values))
+        lines = (domain.policy_lines(at, english=False) for at in range(len(domain.every)))
+        told = (word for found in lines for line in found for word in line.split())
+        words = chain(spoken, fields, told, (f"{domain.noun}s", *ANSWERS.split(), *NOTES.split()))
+        return tuple(dict.fromkeys(words))
+
+    @cached_property
+    def grammars(self) -> dict[str, Grammar]:
+        """By party, what is said in words."""
+        domain = self.domain
+        nodes: dict[str, dict[str, str]] = {"end": {}}
+        for field in domain.fields:
+            nodes[f"{field.name}="] = dict.fromkeys(field.values, "end")
+            nodes[f"{field.name}:"] = {field.name: f"{field.name}="}
+        nodes["last"] = dict.fromkeys(LAST_NAMES, "end")
+        nodes["first"] = dict.fromkeys(FIRST_NAMES, "last")
+        nodes["name:"], nodes["code="] = {"name": "first"}, dict.fromkeys(NUMBERS, "end")
+        nodes["code:"] = {"code": "code="}
+        user = {**nodes, **self._user_nodes()}
+        return {
+            "system": Grammar({**nodes, **self._desk_nodes()}, "start", ["end"]),
+            "user": Grammar(user, "start", ["end", "want", "named"]),
+        }
+
+    def _desk_nodes(self) -> dict[str, dict[str, str]]:
+        domain, noun = self.domain, self.domain.noun
+        start = {FIND_TOOL: "name:", IDENTIFY_TOOL: "code:", self.get_tool: f"{noun}:"}
+        changes = {write.tool: f"{write.tool}:" for write in domain.writes}
+        nodes = {"change": changes, "tell": {noun: "tell="}}
+        for at, write in enumerate(domain.writes):
+            field = domain.argument(at)
+            after = "end" if field is None else f"{field.name}:"
+            nodes[f"{write.tool}:"] = {noun: f"{write.tool}="}
+            nodes[f"{write.tool}="] = dict.fromkeys(NUMBERS, after)
+        nodes["tell="] = dict.fromkeys(NUMBERS, "told")
+        told = [domain.fields[field].name for field in domain.tells]
+        nodes["told"] = {name: f"{name}=" for name in told}
+        nodes["ask"] = dict.fromkeys(("name", "code", noun), "end")
+        nodes["else"] = {"else": "end"}
+        start |= {**changes, "confirm": "change", "tell": "tell", "ask": "ask", "refuse": "end"}
+        start |= {"anything": "else", "goodbye": "end"}
+        if domain.device:
+            nodes["please"] = dict.fromkeys(DEVICE_TOOLS, "end")
+            start["please"] = "please"
+        return {**nodes, "start": start}
+
+    def _user_nodes(self) -> dict[str, dict[str, str]]:
+        domain = self.domain
+        noun, name = domain.fields[NUMBER].name, domain.fields[NAME].name
+        arguments = [f.name for f in map(domain.argument, range(len(domain.writes))) if f]
+        then = {argument: f"{argument}=" for argument in dict.fromkeys(arguments)}
+        which = {noun: "number=", name: "name="}
+        said = {field.name: f"{field.name}=" for field in domain.fields[2:]}
+        nodes = {
+            "wants": dict.fromkeys(domain.kinds, "want"),
+            "want": {**which, **then},
+            "number=": dict.fromkeys(NUMBERS, "named"),
+            "name=": dict.fromkeys(domain.fields[NAME].values, "named"),
+            "named": then,
+            "rather": then,
+            "but": said,
+            "it": {"it": "end"},
+            "screen": {"airplane": "a"},
+            "a": dict.fromkeys(OFF, "a."),
+            "a.": {"data": "d"},
+            "d": dict.fromkeys(OFF, "d."),
+            "d.": {"signal": "s"},
+            "s": dict.fromkeys(ON, "end"),
+        }
+        start = {"name": "first", "code": "code=", "want": "wants", "rather": "rather"}
+        start |= {**which, "but": "but", "leave": "it"}
+        start |= dict.fromkeys(("yes", "no", "done", "pardon", "goodbye"), "end")
+        if domain.device:
+            start |= {"screen": "screen", **dict.fromkeys(DEVICE_TOOLS, "end")}
+        return {**nodes, "start": start}
