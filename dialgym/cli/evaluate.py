@@ -130,10 +130,22 @@ def evaluate(
     if setting:
         console.print(over_as_table(results, setting, console.width))
         write_over(results, setting, json, curve["plot"])
-        return
-    print_results(results)
-    if json:
-        results[0].to_json(json)
+    else:
+        print_results(results)
+        if json:
+            results[0].to_json(json)
+    if curve["best"]:
+        _print_shortfalls(results)
+
+
+def _print_shortfalls(results: Sequence[Any]) -> None:
+    """Print what each result is short of the best response to its partner."""
+    from dialgym.experiments.shortfall import shortfall
+
+    for result in results:
+        for env_id in result.by_id:
+            found = shortfall(result, env_id)
+            console.print(f"{result.name} {found}", markup=False, soft_wrap=True)
 
 
 set_parameters(evaluate, OPTIONS)

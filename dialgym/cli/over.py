@@ -1,4 +1,4 @@
-"""The options `--over` and `--plot`: a setting of the environment over a list of values."""
+"""The options `--over` and `--plot`, over values of a setting, and `--best`, beside the best one."""
 
 from inspect import Parameter
 from pathlib import Path
@@ -18,10 +18,20 @@ OVER = Annotated[
 PLOT = Annotated[
     Path | None, typer.Option(metavar="PATH", help="Where to draw the curve over these values.")
 ]
-OPTIONS = [
-    Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
-    for name, annotation in (("over", OVER), ("plot", PLOT))
+BEST = Annotated[
+    bool,
+    typer.Option(
+        "--best",
+        help="Let the best response to the simulator play the same dialogues, and say how much the "
+        "policy is short of it.",
+    ),
 ]
+OPTIONS = [
+    Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+    for name, default, annotation in (
+        ("over", None, OVER), ("plot", None, PLOT), ("best", False, BEST)
+    )
+]  # fmt: skip
 
 
 def over_values(text: str | None, plot: Path | None) -> tuple[str, list[Any]]:

@@ -13,6 +13,7 @@ from dialgym.tasks.bargain.batch import views
 from dialgym.tasks.bargain.best_response import ResponseSearch
 from dialgym.tasks.bargain.task import Bargain
 from dialgym.tasks.bargain.types import ACCEPT, NONE, TELL, BargainState, View
+from dialgym.tasks.generators import Leg, Relay
 
 Generator = np.random.Generator
 
@@ -210,3 +211,10 @@ PARTNERS: dict[str, type[Negotiator]] = {
     "deceiving": Deceiving,
 }
 """The deterministic ones."""
+
+
+def mixture() -> Relay:
+    """Dialogues of five negotiators, each from beginning to end: four scripted ones, one random."""
+    makers = {**PARTNERS, "random": RandomNegotiator}
+    del makers["deceiving"]
+    return Relay({name: (Leg(made()),) for name, made in makers.items()})

@@ -125,7 +125,14 @@ class Bargain(Task):
         SYSTEM: f"{ROOM}.party_acts:SystemBargainActs",
         USER: f"{ROOM}.party_acts:UserBargainActs",
     }
-    generators = {"corpus": f"{ROOM}.corpus:BargainCorpus"}  # noqa: RUF012
+    best_responses = {  # noqa: RUF012
+        name: {"name": "best-response", "partner": name} for name in list(_NEGOTIATORS)[:5]
+    }
+    """By partner that draws nothing, the policy that nobody surpasses with it."""
+    generators = {  # noqa: RUF012
+        "corpus": f"{ROOM}.corpus:BargainCorpus",
+        "mixture": f"{POLICIES}:mixture",
+    }
     hidden_fields = {SYSTEM: ("user",), USER: ("system",)}  # noqa: RUF012
 
     def __init__(
