@@ -1,6 +1,6 @@
 """Picture of bargaining for its page: what each deal is worth to both, and how two come to one.
 
-    python scripts/draw_bargain.py [--out docs/images]
+python scripts/draw_bargain.py [--out docs/images]
 """
 
 import argparse

@@ -223,3 +223,17 @@ def test_random_play_keeps_to_the_masks():
         acts = task.acts[task.speaker(state)]
         assert acts.mask(state)[policy.act(task, state, RNG)]
         task.apply(state, policy.act(task, state, RNG))
+
+
+def test_a_mixture_holds_dialogues_of_five_negotiators():
+    def returns(policy, episodes):
+        return dialgym.collect("dialgym/Bargain-act-v0", policy, episodes, seed=0).returns
+
+    mixed = returns("mixture", 300)
+    names = ("conceding", "tit-for-tat", "stubborn", "fair", "random")
+    each = [returns(name, 100) for name in names]
+    error = mixed.std() / 300**0.5
+    assert (
+        abs(mixed.mean() - np.mean(each)) < 3 * error < min(np.ptp([one.mean() for one in each]), 1)
+    )
+    np.testing.assert_array_equal(mixed, returns("mixture", 300))
