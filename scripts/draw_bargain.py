@@ -70,8 +70,8 @@ def draw(axes: Any, name: str, deals: Deals) -> None:
                      marker=marker, linewidths=1.3, label=label)  # fmt: skip
     for party, offers in enumerate(deals.offers):
         label = f"offers of {PAIR[party]} ({PARTIES[party]})"
-        axes.plot(system[offers], user[offers], color=COLOURS[party], linewidth=1.4, marker="^v"[party],
-                  markersize=6, label=label, alpha=0.8)  # fmt: skip
+        look = {"color": COLOURS[party], "marker": "^v"[party], "markersize": 6, "alpha": 0.8}
+        axes.plot(system[offers], user[offers], linewidth=1.4, label=label, **look)
     if deals.deal != NONE:
         axes.scatter(system[deals.deal], user[deals.deal], s=150, marker="*", color=COLOURS[2],
                      zorder=4, label="the deal")  # fmt: skip

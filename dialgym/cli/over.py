@@ -1,4 +1,4 @@
-"""The options `--over` and `--plot`, over values of a setting, and `--best`, beside the best one."""
+"""Options `--over` and `--plot`, over values of a setting, and `--best`, beside the best one."""
 
 from inspect import Parameter
 from pathlib import Path

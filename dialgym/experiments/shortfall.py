@@ -33,8 +33,8 @@ class Shortfall(NamedTuple):
 
     def __str__(self) -> str:
         return (
-            f"with {self.partner}: {format_estimate(self.gap, 2)} short of the best response, whose "
-            f"return is {self.best:.2f}; {100 * self.share:.1f} % of it"
+            f"with {self.partner}: {format_estimate(self.gap, 2)} short of the best response, "
+            f"whose return is {self.best:.2f}; {100 * self.share:.1f} % of it"
         )
 
 
