@@ -156,7 +156,7 @@ def test_which_policies_are_oracles(env, names):
 
 def try_out(task, state):
     """See what utterances would lead to."""
-    for text in ("hello", "yes"):
+    for text in ("hello", "yes", "bye"):
         task.speak(state, text, np.random.default_rng(0))
 
 
