@@ -58,6 +58,8 @@ RERUNS = {
     # 0.05 for one that does not learn, greedily, and 0.14 drawn
     "language": Rerun("bc", "DailyDialog-v0", random=0.14, bar=0.2),
     "held-out": Rerun("bc", "VisualDialogue-100-v0", random=-3.0, bar=-2.1, share=0.5),
+    # below 0 for one that does not learn
+    "service-desk": Rerun("bc", "ServiceDesk-act-v0", random=-0.05, bar=0.5, share=0.5),
     # -10 for one that says nothing
     "comments": Rerun("bc-10", "Comments-v0", random=-1.9, bar=-0.5, share=0.5),
 }
