@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -87,7 +88,8 @@ def read_hyperparameters(
         config = _with(config, rows.get(name) or {}, known, f"{name} of {where}")
     config = _with(config, changes or {}, known, f"hyperparameters of {row.name}")
     _check_policy(config, f"policy_kwargs of {env_id}")
-    _check_numbers(config, arguments, f"{row.name} on {env_id}")
+    schedules = {key for key in SCHEDULES if key in arguments and _may_vary(learner, key)}
+    _check_numbers(config, arguments, schedules, f"{row.name} on {env_id}")
     return config
 
 
@@ -135,12 +137,23 @@ def _check_policy(config: Mapping[str, Any], where: str) -> None:
             raise unknown("key", key, known, where)
 
 
-def _check_numbers(config: Mapping[str, Any], defaults: Mapping[str, Any], where: str) -> None:
-    """Raises ValueError for a text in place of a number; schedules are read later."""
+def _may_vary(learner: type, key: str) -> bool:
+    """Return False where the class that has the argument takes one number for all of training."""
+    for cls in learner.__mro__:
+        given = inspect.signature(cls.__init__).parameters.get(key)
+        if given is not None:
+            return given.annotation not in (float, "float")
+    return True
+
+
+def _check_numbers(
+    config: Mapping[str, Any], defaults: Mapping[str, Any], schedules: set[str], where: str
+) -> None:
+    """Raises ValueError for a text in place of a number; those of `schedules` are read later."""
     numbers = {**defaults, **dict.fromkeys(("n_timesteps", "n_envs", "held_out", *FILTERS), 0)}
     for key, value in config.items():
         number = isinstance(numbers.get(key), int | float) and not isinstance(numbers[key], bool)
-        if number and isinstance(value, str) and key not in SCHEDULES:
+        if number and isinstance(value, str) and key not in schedules:
             raise ValueError(f"{key} of {where}: expected a number, got {value!r}")
 
 

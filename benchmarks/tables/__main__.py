@@ -65,6 +65,7 @@ LEADERBOARD: Mapping[str, str] = MappingProxyType(
 RECIPES: Mapping[str, str] = MappingProxyType(
     {
         "adversarial": "adversarial --seeds 3",
+        "bargain_learning": "bargain --seeds 5",
         "credit": "credit --seeds 5",
         "yes_no": "yesno --seeds 3",
         "pair": "pair --seeds 3",

@@ -93,6 +93,9 @@ def test_bad_hyperparameters_are_explained(tmp_path):
     for key in ("n_steps", "gamma", "n_timesteps", "vf_coef"):
         with pytest.raises(ValueError, match=f"{key} of ppo on .*: expected a number, got 'abc'"):
             read_hyperparameters("ppo", ID, {key: "abc"})
+    with pytest.raises(ValueError, match=r"ent_coef of maskable-ppo .*: expected a number, got 'l"):
+        read_hyperparameters("maskable-ppo", ID, {"ent_coef": "lin_0.02"})  # one number, says SB3
+    assert read_hyperparameters("ppo", ID, {"ent_coef": "lin_0.02"})["ent_coef"] == "lin_0.02"
     assert constructor_arguments({"learning_rate": "1e-4"})["learning_rate"] == 1e-4
     with pytest.raises(ValueError, match=r"learning_rate: expected a number or 'lin_<number>'"):
         constructor_arguments({"learning_rate": "cos_1"})
