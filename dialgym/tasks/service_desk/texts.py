@@ -59,8 +59,8 @@ FIND_TOOL, IDENTIFY_TOOL = "find_customer", "identify"
 REMEMBERED = 100_000
 ANSWERS = "done yes error impossible code right wrong name screen airplane data signal"
 NOTES = (
-    "you say that your name is do not know the code and first wrong want which when asked to "
-    "confirm want nothing refused claim"
+    "you say that your name is do not know the code and first wrong want but which only when asked "
+    "to confirm nothing refused claim its"
 )
 """Words of answers and of the user's notes."""
 OFF, ON = ("off", "on"), ("none", "full")
@@ -253,18 +253,19 @@ class Texts:
         domain = self.domain
         act = DeskAct(WANT, request.kind, request.number, request.value, request.name)
         wish = f"you want: {self._plain_wish(act)}" if self.english else " ".join(self._wanted(act))
-        later = " which you say when asked" if request.way in LATER else ""
+        comma = "," if self.english else ""
+        later = f"{comma} but say which only when asked" if request.way in LATER else ""
         notes = [wish + later]
         field = domain.argument(request.kind) if request.kind < len(domain.writes) else None
         if request.withdrawn:
-            notes.append("asked to confirm that you want nothing")
+            notes.append(f"when asked to confirm{comma} you want nothing")
         elif request.changes and field:
             final = field.values[request.final]
-            notes.append(f"asked to confirm that you want {field.name} {final}")
+            notes.append(f"when asked to confirm{comma} you want {field.name} {final}")
         elif request.claim[0] != NONE:
             claimed = domain.fields[request.claim[0]]
             value = claimed.values[request.claim[1]]
-            notes.append(f"refused that you claim {claimed.name} {value}")
+            notes.append(f"when refused{comma} you claim that its {claimed.name} is {value}")
         return notes
 
     def _plain_wish(self, act: DeskAct) -> str:
