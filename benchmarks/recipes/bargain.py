@@ -10,7 +10,7 @@ from dialgym.experiments.shortfall import best_response
 
 
 def beside_the_best(job: RecipeJob, part: Any) -> dict[str, float]:
-    """Mean return of the best response in the same dialogues, and the share of it that is earned."""
+    """Mean return of the best response in the same dialogues, and the share that is earned."""
     env_id, settings = job.method.environment, job.method.settings
     _, best = best_response(env_id, settings)
     seeds = [EVALUATION_SEED + job.seed]
