@@ -140,7 +140,8 @@ def _check_policy(config: Mapping[str, Any], where: str) -> None:
 def _may_vary(learner: type, key: str) -> bool:
     """Return False where the class that has the argument takes one number for all of training."""
     for cls in learner.__mro__:
-        given = inspect.signature(cls.__init__).parameters.get(key)
+        own = vars(cls).get("__init__")
+        given = inspect.signature(own).parameters.get(key) if own else None
         if given is not None:
             return given.annotation not in (float, "float")
     return True
