@@ -42,6 +42,7 @@ if TYPE_CHECKING:  # a class that is not named here is Any to a type checker
     from agents.chat.speaker import load_speaker
     from agents.guesser.training import train_guesser
     from agents.models.build import Execution
+    from agents.offline.archer import OfflineArCHer
     from agents.offline.bc import BC
     from agents.offline.chai import CHAI, CHAIPolicy
     from agents.offline.cql import CQL
@@ -51,12 +52,14 @@ if TYPE_CHECKING:  # a class that is not named here is Any to a type checker
     from agents.offline.mle import MLE
     from agents.offline.psi import PsiLearning
     from agents.offline.utterance_ilql import UtteranceILQL
+    from agents.online.archer import ArCHer
     from agents.online.expert_iteration import ExpertIteration
     from agents.online.grpo import GRPO
     from agents.online.nlpo import NLPO
     from agents.online.ppo import SequencePPO
     from agents.online.reference import KLControl
     from agents.online.self_play import SelfPlay
+    from agents.policies.archer import ArCHerPolicy
     from agents.policies.belief import BeliefPolicy, ValueBeliefPolicy
     from agents.policies.decoded import with_decoding
     from agents.policies.gpt import GPTPolicy, MaskableGPTPolicy

@@ -102,6 +102,8 @@ BOUNDS: Mapping[str, Bounds] = {
     # of offline learners
     "awac_beta": FROM_0,
     "awac_clip": POSITIVE,
+    "awr_beta": FROM_0,
+    "awr_clip": POSITIVE,
     "clone_steps": Bounds(whole=True),
     "cql_temperature": POSITIVE,
     "cql_weight": FROM_0,
@@ -115,10 +117,13 @@ BOUNDS: Mapping[str, Bounds] = {
     "value_coef": FROM_0,
     # of online learners
     "clip_range_high": POSITIVE,
+    "critic_steps": COUNT,
     "empty_cost": FROM_0,
     "mask_every": COUNT,
     "min_tokens": COUNT,
     "own_coef": FINITE,
+    "replay_batch": COUNT,
+    "replay_size": COUNT,
     "situation_weight": FINITE,
     "target_every": COUNT,
     "top_p": Bounds(most=1.0, above=True),
@@ -126,6 +131,7 @@ BOUNDS: Mapping[str, Bounds] = {
     "turn_gamma": FRACTION,
     "values_hidden": COUNT,
     "values_rate": POSITIVE,
+    "warmup": Bounds(whole=True),
 }
 """By the name of the argument, in our algorithms and in those of Stable-Baselines3."""
 

@@ -76,6 +76,7 @@ def _value_parts(policy: Any) -> list[nn.Module]:
     """The modules of an actor-critic of Stable-Baselines3, or of ours, that make values alone."""
     if hasattr(policy, "value_backbone"):
         parts = [policy.value_head, policy.value_backbone, policy.value_features]
+        parts += [getattr(policy, name, None) for name in ("q_heads", "v_heads")]
     else:
         parts = [policy.mlp_extractor.value_net, policy.value_net]
     return [part for part in parts if part is not None]

@@ -10,13 +10,12 @@ from stable_baselines3.common.policies import BasePolicy
 from torch import Tensor
 
 from agents.buffers.stored import UtteranceBatch, scattered
-from agents.decoding.generation import Prompts, Utterances, room_of, sample_utterances
-from agents.models.prefixes import lengths_of
+from agents.decoding.generation import Prompts, Utterances, sample_utterances
 from agents.offline.algorithm import Losses
 from agents.offline.ilql import ValueOptions
 from agents.offline.losses import bellman_target, next_values
 from agents.offline.utterance_ilql import UtteranceAlgorithm
-from agents.policies.utterance import UtteranceGPTPolicy
+from agents.policies.utterance import UtteranceGPTPolicy, prompts_within
 
 
 class CHAIPolicy(UtteranceGPTPolicy):
@@ -138,7 +137,7 @@ class CHAI(UtteranceAlgorithm):
 
         They are drawn with numbers of `rng`, the last of them of random tokens.
         """
-        prompts = prompts_within(self.policy, batch)
+        prompts = prompts_within(self.policy, batch, batch.begins)
         count = self.samples + self.random_samples
         numbers = self.rng.random((len(prompts), count, int(prompts.room.max(initial=1))))
         uniform = torch.from_numpy(numbers).to(self.device)
@@ -181,27 +180,3 @@ def mean_hidden(sums: Tensor, lengths: Tensor, said: Utterances) -> Tensor:
     assert said.hidden is not None
     total: Tensor = sums[:, None] + said.hidden.sum(2)
     return total / (lengths[:, None] + said.lengths)[..., None]
-
-
-@torch.no_grad()
-def prompts_within(policy: CHAIPolicy, batch: UtteranceBatch) -> Prompts:
-    """The beginnings of dialogues at which an utterance begins; each dialogue is read once."""
-    tokens, begins = batch.observations, batch.begins
-    ends = lengths_of(tokens)
-    cache, counts = policy.backbone.new_cache(len(tokens)), ends.cpu().numpy()
-    inside = torch.arange(tokens.shape[1], device=tokens.device) < ends[:, None]
-    policy.backbone.extend(tokens[inside], counts, cache, np.arange(len(tokens)))
-    at = batch.at[begins]
-    rows, lengths = at // tokens.shape[1], at % tokens.shape[1] + 1
-    seen = torch.arange(tokens.shape[1], device=tokens.device) < lengths[:, None]
-    known = lengths.cpu().numpy()
-    states = np.zeros_like(known) if batch.states is None else batch.states[begins].cpu().numpy()
-    return Prompts(
-        tokens[rows] * seen,
-        known,
-        policy.backbone(tokens, at),
-        cache,
-        rows.cpu().numpy(),
-        states,
-        room_of(policy, known, np.zeros_like(known), policy.decoding.max_tokens),
-    )

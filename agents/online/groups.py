@@ -173,13 +173,19 @@ class GroupAlgorithm(SequenceAlgorithm):
     # The update
 
     def loss(self, batch: SequenceBatch) -> tuple[Tensor, dict[str, Tensor]]:
-        """`policy_loss` + kl_coef * k3 - ent_coef * entropy (Shao et al. 2024, equation 3)."""
+        """`policy_loss` + kl_coef * k3 - ent_coef * entropy (Shao et al. 2024, equation 3).
+
+        Where the rollout has targets of values, their squared errors are added.
+        """
         ent_coef = self.ent_coef(self._current_progress_remaining)  # type: ignore[operator]
-        _, log_prob, entropy = self.policy.evaluate_sequences(
+        values, log_prob, entropy = self.policy.evaluate_sequences(
             batch.tokens, batch.at, batch.actions, batch.allowed, batch.features, ent_coef != 0
         )
         loss, metrics = self.policy_loss(batch, log_prob)
         metrics["entropy"] = entropy
+        if batch.targets is not None:
+            metrics["value_loss"] = (batch.targets - values).square()
+            loss = loss + metrics["value_loss"]
         if ent_coef:
             loss = loss - ent_coef * entropy
         if batch.reference_log_probs is not None:

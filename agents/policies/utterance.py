@@ -13,10 +13,12 @@ import torch
 from stable_baselines3.common.type_aliases import PyTorchObs
 from torch import Tensor
 
+from agents.buffers.stored import UtteranceBatch
 from agents.decoding.generation import (
     Prompts,
     Utterances,
     read_prompts,
+    room_of,
     sample_utterances,
 )
 from agents.decoding.sampling import Masks, Sampling
@@ -269,6 +271,40 @@ def continued(prompts: Prompts, said: Utterances) -> tuple[Tensor, Tensor]:
     tokens.flatten(0, 1)[_owner(inside), places.expand_as(inside)[inside]] = said.tokens[inside]
     rows = torch.arange(ends.numel(), device=ends.device)
     return tokens.flatten(0, 1)[:, :length], rows * length + ends.flatten().clamp(max=length) - 1
+
+
+@torch.no_grad()
+def prompts_within(
+    policy: UtteranceGPTPolicy, batch: UtteranceBatch, where: Tensor, trunk: Any = None
+) -> Prompts:
+    """The beginnings of dialogues that end at the places `where` (n,); each dialogue is read once.
+
+    Args:
+        policy: speaks after them.
+        batch: n places.
+        where: (n,) bool, those at which an utterance begins.
+        trunk: that reads them; None is the policy's.
+    """
+    trunk = policy.backbone if trunk is None else trunk
+    tokens = batch.observations
+    ends = lengths_of(tokens)
+    cache, counts = trunk.new_cache(len(tokens)), ends.cpu().numpy()
+    inside = torch.arange(tokens.shape[1], device=tokens.device) < ends[:, None]
+    trunk.extend(tokens[inside], counts, cache, np.arange(len(tokens)))
+    at = batch.at[where]
+    rows, lengths = at // tokens.shape[1], at % tokens.shape[1] + 1
+    seen = torch.arange(tokens.shape[1], device=tokens.device) < lengths[:, None]
+    known = lengths.cpu().numpy()
+    states = np.zeros_like(known) if batch.states is None else batch.states[where].cpu().numpy()
+    return Prompts(
+        tokens[rows] * seen,
+        known,
+        trunk(tokens, at),
+        cache,
+        rows.cpu().numpy(),
+        states,
+        room_of(policy, known, np.zeros_like(known), policy.decoding.max_tokens),
+    )
 
 
 def _owner(inside: Tensor) -> Tensor:

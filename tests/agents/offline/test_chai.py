@@ -11,7 +11,7 @@ import agents
 import dialgym
 from agents import BC, CHAI
 from agents.decoding.generation import read_prompts, sample_utterances
-from agents.offline.chai import prompts_within
+from agents.policies.utterance import prompts_within
 from dialgym.language.tokenizers import FIRST_TEXT, TAGS
 from tests.support.resuming import assert_comes_back
 from tests.support.toy_dialogues import dialogues, echo, mean_losses, randomised
@@ -160,7 +160,7 @@ def test_states_within_sequences_are_those_of_the_dialogues_read_alone(games):
     model = made(games)
     torch.nn.init.normal_(model.policy.backbone.wte.weight, std=0.3)
     batch = model.batch(games.tokens().batch(np.arange(5), trim=True))
-    within = prompts_within(model.policy, batch)
+    within = prompts_within(model.policy, batch, batch.begins)
     tokens = torch.nn.functional.pad(within.tokens, (0, games.tokens().window))
     alone = read_prompts(model.policy, tokens[:, : games.tokens().window], 6)
     assert len(within) == int(batch.begins.sum()) > 5

@@ -94,6 +94,13 @@ RUNS = {
         name: Run(name, WORDS, {**TOKENS, "n_steps": 48, "group_size": 2}, 500)
         for name in ("grpo", "expert-iteration")
     },
+    "archer": Run(
+        "archer",
+        WORDS,
+        {**TOKENS, "n_steps": 48, "critic_steps": 2, "replay_batch": 3, "warmup": 1},
+        700,
+        True,
+    ),
     **{
         name: Run(name, WORDS, STORED, 8)
         for name, row in ALGORITHMS.items()
