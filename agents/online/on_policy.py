@@ -276,7 +276,8 @@ class SequenceAlgorithm(OnlineAlgorithm):
                 int(sequences.sizes[chosen].sum()),
                 spare=lambda: self._batch(sequences.shortest(), self.rollout.advantages),
             )
-            too_far = self.target_kl is not None and metrics["approx_kl"] > 1.5 * self.target_kl
+            moved = metrics.get("approx_kl", 0.0)  # none of a minibatch without a sequence
+            too_far = self.target_kl is not None and moved > 1.5 * self.target_kl
             if not too_far:
                 metrics |= self.updater.step()
             for name, value in metrics.items():

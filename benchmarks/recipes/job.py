@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import product
 from pathlib import Path
@@ -15,8 +15,17 @@ import torch
 import dialgym
 from agents.experiments.job import RESULT, Job, timed
 from agents.experiments.run import Report, run_jobs
-from agents.experiments.training_job import CLOCK, collect_once, digest_of, plain, train_quietly
+from agents.experiments.training_job import (
+    CLOCK,
+    collect_once,
+    digest_of,
+    plain,
+    remove,
+    train_quietly,
+)
 from agents.experiments.training_job import MODEL as MODEL_FILE
+from agents.training.checkpoint import BEFORE
+from agents.training.checkpoint import FILE as CHECKPOINT
 from benchmarks.recipes.recipe import Method, Recipe, slug
 from dialgym.cli.common import check_failures
 from dialgym.errors import unknown
@@ -44,6 +53,7 @@ class RecipeJob(Job):
         recipe, method, seed: what is done.
         root: the folder of the recipe's runs.
         rows: the folder of the rows of all recipes.
+        device: that trainings are on, as of PyTorch.
     """
 
     recipe: Recipe
@@ -51,6 +61,7 @@ class RecipeJob(Job):
     seed: int
     root: Path
     rows: Path
+    device: str = "cpu"
 
     def __hash__(self) -> int:
         return hash(self.folder)
@@ -91,7 +102,7 @@ class RecipeJob(Job):
         """The job of another method with the same seed; ``NAME+1`` is that of the next seed."""
         name, _, ahead = name.partition("+")
         seed = self.seed + int(ahead or 0)
-        return RecipeJob(self.recipe, self.recipe.methods[name], seed, self.root, self.rows)
+        return replace(self, method=self.recipe.methods[name], seed=seed)
 
     def description(self) -> dict[str, Any]:
         """Plain values that determine the figures."""
@@ -171,6 +182,7 @@ class RecipeJob(Job):
             env_kwargs={**method.settings} or None,
             data=self.dialogues(method.data) if method.data else None,
             init_from=self.of(method.start).model if method.start else None,
+            device=self.device,
             **method.fields,
         )
 
@@ -188,6 +200,11 @@ class RecipeJob(Job):
             policy_kwargs=dict(stored.policy_kwargs),
         )
 
+    def clear(self) -> None:
+        """Remove the checkpoints of its training."""
+        for name in (CHECKPOINT, BEFORE):
+            remove(self.folder / name)
+
     def length(self) -> int:
         """One, as trainings of recipes count different units."""
         return 1
@@ -199,7 +216,12 @@ class RecipeJob(Job):
 
 
 def jobs_of(
-    recipe: Recipe, root: Path, rows: Path, seeds: int, only: Sequence[str] | None = None
+    recipe: Recipe,
+    root: Path,
+    rows: Path,
+    seeds: int | Sequence[int],
+    only: Sequence[str] | None = None,
+    device: str = "cpu",
 ) -> list[RecipeJob]:
     """Make the jobs of the lines of a recipe, seed by seed.
 
@@ -207,8 +229,9 @@ def jobs_of(
         recipe: of which.
         root: the folder of its runs.
         rows: the folder of the rows of all recipes.
-        seeds: trainings of each method, from seed 0.
+        seeds: of the trainings of each method; a number for as many, from seed 0.
         only: patterns (`fnmatch`) of the lines; None for all.
+        device: that trainings are on.
 
     Raises:
         ValueError: a pattern matches none.
@@ -219,8 +242,8 @@ def jobs_of(
             raise unknown("method", pattern, shown, "--only")
     chosen = [n for n in shown if only is None or any(fnmatch.fnmatch(n, p) for p in only)]
     return [
-        RecipeJob(recipe, recipe.methods[name], seed, root, rows)
-        for seed, name in product(range(seeds), chosen)
+        RecipeJob(recipe, recipe.methods[name], seed, root, rows, device)
+        for seed, name in product(range(seeds) if isinstance(seeds, int) else seeds, chosen)
     ]
 
 

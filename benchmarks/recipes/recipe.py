@@ -43,7 +43,8 @@ class Method:
         name: of the line.
         environment: an id.
         settings: of the environment.
-        policy: the registered name of a policy that is scored, and nothing is trained.
+        policy: one that is scored, and nothing is trained: a registered name, or a mapping of it
+            and its settings.
         algorithm: by which it is trained.
         hyperparameters: other than the configured ones.
         fields: further fields of `agents.TrainConfig`.
@@ -59,7 +60,7 @@ class Method:
     name: str
     environment: str
     settings: Values = field(default_factory=dict)
-    policy: str | None = None
+    policy: str | Values | None = None
     algorithm: str | None = None
     hyperparameters: Values = field(default_factory=dict)
     fields: Values = field(default_factory=dict)

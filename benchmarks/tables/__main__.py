@@ -69,6 +69,7 @@ RECIPES: Mapping[str, str] = MappingProxyType(
         "credit": "credit --seeds 5",
         "yes_no": "yesno --seeds 3",
         "pair": "pair --seeds 3",
+        "smollm2_policy": "smollm2 --seeds 5 --device cuda",
         "transfer": "transfer --seeds 5",
         "users": "users --seeds 3",
     }

@@ -11,12 +11,14 @@ import yaml
 pytest.importorskip("stable_baselines3")
 import agents
 import dialgym
+from agents.experiments.job import finished
 from agents.registry import find
 from benchmarks.recipes import pair
 from benchmarks.recipes.job import RecipeJob, jobs_of, perform
 from benchmarks.recipes.recipe import Method, read_recipe
 from benchmarks.recipes.tables import Line, lines, markdown, report
 from dialgym.tasks.twenty_questions.policies import Truthful
+from tests.support.chat_templates import tokenizer_with
 
 TINY = {"n_layer": 1, "n_head": 1, "n_embd": 8}
 NARROW = {"net_arch": [8]}
@@ -224,3 +226,51 @@ def test_each_method_is_carried_over(method, tmp_path):
     text = report(recipe, lines(perform(jobs)))
     assert f"| {method}, from the first domain, 500 dialogues | 1 |" in text
     assert text.count(" % |") == 4
+
+
+# A language model of transformers
+
+
+@pytest.fixture
+def model(tmp_path, monkeypatch):
+    """The folder that the recipe names, of a random Llama of one layer that spells letters."""
+    transformers = pytest.importorskip("transformers")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    tokenizer = tokenizer_with("chatml", merges=True)
+    shape = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1}
+    heads = {"num_attention_heads": 2, "num_key_value_heads": 1, "tie_word_embeddings": True}
+    ends = {"bos_token_id": None, "eos_token_id": tokenizer.eos_token_id}
+    config = transformers.LlamaConfig(vocab_size=len(tokenizer), **shape, **heads, **ends)
+    transformers.LlamaForCausalLM(config).save_pretrained("runs/smollm2")
+    tokenizer.save_pretrained("runs/smollm2")
+
+
+def of_moments(method):
+    """A method of few steps, whose network stays what it is."""
+    own = {"n_timesteps": 200, "n_envs": 8, "batch_size": 64, "compute": {"autocast": None}}
+    if method.algorithm == "bc":
+        own = {"n_timesteps": 2, "batch_size": 2, "compute": {"autocast": None}}
+    hyperparameters = {**method.hyperparameters, **(own if method.algorithm else {})}
+    return replace(method, hyperparameters=hyperparameters)
+
+
+@pytest.mark.parametrize(
+    "method", quick("smollm2", "GRPO, LoRA", "few-shot", "zero-shot, masked"), ids=str
+)
+def test_a_language_model_learns_within_the_constraint(method, model, tmp_path):
+    recipe = small("smollm2", stored=6)
+    whole = read_recipe("smollm2").methods
+    recipe = replace(recipe, methods={name: of_moments(one) for name, one in whole.items()})
+    jobs = jobs_in(tmp_path, recipe, 1, [method])
+    [line] = lines(perform(jobs))
+    said = line.metrics["understood"].mean()
+    if whole[method].policy is None:
+        assert said == 1  # whatever it knows, it says what the constraint allows
+        policy = agents.load(jobs[0].model, device="cpu").policy
+        adapted = any(".lora_A." in name for name, _ in policy.named_parameters())
+        assert adapted == method.endswith("LoRA")
+    if whole[method].start:
+        [before] = [row["statistics"]["return"] for row in map(finished, jobs[0].needs)]
+        assert line.measured["gain"] == pytest.approx(line.means - before, abs=1e-5)
+    assert row_of(report(recipe, [line]), method).startswith(f"| {method} | 1 | -")

@@ -251,3 +251,11 @@ def test_what_stays_without_variance_has_no_advantage():
     idle = (model.rollout.advantages.reshape(16, 4, 2) == 0).all(2).all(1).float().mean()
     assert idle == pytest.approx(logged["rollout/equal_groups_left"])
     model.train()
+
+
+def test_a_minibatch_smaller_than_a_dialogue_moves_nothing():
+    """There are then fewer dialogues than minibatches, and some have none."""
+    env = make_vec_env(lambda: Echo(turns=2, said=2), 4, seed=0)
+    more = {"n_steps": 20, "batch_size": 2, "policy_kwargs": SMALL, "target_kl": 0.5}
+    model = GRPO("GPTPolicy", env, group_size=4, seed=0, device="cpu", **more).learn(24)
+    assert model.logger.name_to_value["train/approx_kl"] < 0.5
