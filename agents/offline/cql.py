@@ -20,8 +20,14 @@ class CQL(ILQL):
     conservative regulariser (`agents.offline.losses.conservative_loss`) keeps that maximum near
     what was said. V is the mean of Q, for speaking by advantages.
 
+    With `calibrated` it is Cal-QL (Nakamoto et al. 2023, arXiv 2303.05479): the regulariser presses
+    no Q below the return that the data had from there on, the value of who was logged, by samples.
+    So Q keeps the scale of returns, and what learns on by playing need not first unlearn that all
+    unsaid things are bad. The returns of dialogues that a limit cut off end there.
+
     Args:
         cql_weight: of the regulariser.
+        calibrated: see above.
         kwargs: as of `ILQL`.
     """
 
@@ -32,9 +38,14 @@ class CQL(ILQL):
         dataset: Any = None,
         expectile: float = 0.5,
         cql_weight: float = 0.1,
+        calibrated: bool = False,
         **kwargs: Unpack[QOptions],
     ) -> None:
+        self.calibrated = calibrated
         super().__init__(policy, env, dataset, expectile=expectile, cql_weight=cql_weight, **kwargs)
+
+    def cql_floor(self, batch: DecisionBatch) -> Tensor | None:
+        return batch.returns if self.calibrated else None
 
     def q_targets(self, batch: DecisionBatch, estimates: Estimates) -> Tensor:
         """r + gamma max_a min target Q(s', a) (n,)."""

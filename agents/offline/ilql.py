@@ -249,7 +249,8 @@ class ILQL(ValueAlgorithm):
         with torch.no_grad():
             q_targets = self.q_targets(batch, estimates)
             v_targets = self.v_targets(batch, target_said)
-        cql_loss = conservative_loss(q, batch.actions, batch.allowed, self.cql_temperature)
+        floor = self.cql_floor(batch)
+        cql_loss = conservative_loss(q, batch.actions, batch.allowed, self.cql_temperature, floor)
         losses = {
             "q_loss": self.q_error(q_targets - q_said).sum(0),
             "v_loss": expectile_loss(v_targets - v, self.expectile),
@@ -274,6 +275,10 @@ class ILQL(ValueAlgorithm):
         """The targets (n,) of both Q of what was said: r + gamma V(s')."""
         following = next_values(estimates.v)
         return bellman_target(batch.rewards, following, batch.not_done, self.gamma)
+
+    def cql_floor(self, batch: DecisionBatch) -> Tensor | None:
+        """Values (n,) below which the conservative regulariser presses nothing; None for none."""
+        return None
 
     def v_targets(self, batch: DecisionBatch, target_said: Tensor) -> Tensor:
         """The values (n,) of which V is an expectile: min target Q(s, a) (n,) of what was said."""

@@ -98,18 +98,29 @@ def next_values(values: Tensor) -> Tensor:
 
 
 def conservative_loss(
-    q: Tensor, actions: Tensor, allowed: Tensor | None = None, temperature: float = 1.0
+    q: Tensor,
+    actions: Tensor,
+    allowed: Tensor | None = None,
+    temperature: float = 1.0,
+    floor: Tensor | None = None,
 ) -> Tensor:
     """Cross-entropies (k, n) of what was said under softmax(Q / temperature), Q being (k, n, A).
 
     Up to that factor CQL's regulariser, logsumexp Q - Q(a) (Kumar et al. 2020, equation 4). The sum
     is over actions that are `allowed` (n, A): the others are none. Where what was said is none
-    either (a state that a limit cut off), the result means nothing.
+    either (a state that a limit cut off), the result means nothing. With a `floor` (n,), the value
+    of a policy to be calibrated by, max(Q, floor) stands in the place of Q in the sum: nothing is
+    pressed below it (Nakamoto et al. 2023, arXiv 2303.05479, equation 5.1).
     """
+    which, raised = actions.expand(len(q), -1)[..., None], q
+    if floor is not None:
+        raised = q.maximum(floor[:, None])
     if allowed is not None:
-        q = q.masked_fill(~allowed, FORBIDDEN)
-    log_probs = (q / temperature).log_softmax(-1)
-    return -log_probs.gather(-1, actions.expand(len(q), -1)[..., None])[..., 0]
+        raised = raised.masked_fill(~allowed, FORBIDDEN)
+    if floor is None:
+        return -(raised / temperature).log_softmax(-1).gather(-1, which)[..., 0]
+    said = q.gather(-1, which)[..., 0]
+    return (raised / temperature).logsumexp(-1) - said / temperature
 
 
 def margin_loss(

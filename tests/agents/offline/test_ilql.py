@@ -27,6 +27,7 @@ KINDS = {
     "single-step": (SingleStepRL, {"q_weight": 0.5}),
     "monte-carlo": (SingleStepRL, {"returns": "monte-carlo"}),
     "cql": (CQL, {"cql_weight": 0.6}),
+    "cal-ql": (CQL, {"cql_weight": 0.6, "calibrated": True}),
     "psi": (PsiLearning, {"reward_scale": 0.3}),
     "margin": (ILQL, {"losses": {"dm_weight": 0.4, "dm_margin": 0.3}}),
     "sign": (ILQL, {"awac_beta": 0.8, "losses": {"awac_weights": "sign"}}),
@@ -37,7 +38,7 @@ KINDS = {
     "deep": (ILQL, {}, {"q_head": DEEP, "value_head": DEEP["class"]}),
 }
 OWN_TRUNK = {"share_features_extractor": False, "mask": False}
-LIKE_ILQL = ("awac", "margin", "sign", "heard", "detached", "probe", "bounded")
+LIKE_ILQL = ("awac", "cal-ql", "margin", "sign", "heard", "detached", "probe", "bounded")
 """Kinds whose losses are other, and of which nothing more is saved."""
 
 
@@ -140,6 +141,8 @@ def slow_losses(kind, model, batch):
                 else:
                     totals["q_loss"] += error**2
                 warm = q[choices] / model.cql_temperature
+                if kind == "cal-ql":
+                    warm = torch.where(q[choices] > returns, q[choices], returns)
                 totals["cql_loss"] += warm.logsumexp(0) - q[action] / model.cql_temperature
                 if losses.dm_weight:
                     for choice in choices:
@@ -179,7 +182,7 @@ def bounded(worth, bounds):
 def next_value(kind, state, bounds):
     both = np.minimum(*map(np.array, state["targets"]))[state["allowed"]]
     both = np.array([bounded(worth, bounds) for worth in both])
-    if kind in ("cql", "bounded"):
+    if kind in ("cql", "cal-ql", "bounded"):
         return both.max()
     if kind == "psi":
         return np.log(np.exp(both).sum())
@@ -343,6 +346,25 @@ def numpy_losses(model, batch, estimates):
             weight = model.awac_beta if gap > 0 else 1 - model.awac_beta
         rows["policy_loss"][i] = -min(weight, model.awac_clip) * log_prob[i]
     return rows
+
+
+def test_nothing_is_pressed_below_the_floor_and_the_loss_is_that_of_numpy_in_double_precision():
+    rng = np.random.default_rng(0)
+    q, floor = rng.normal(size=(2, 7, 5)), rng.normal(size=7)
+    actions, allowed = rng.integers(5, size=7), rng.random((7, 5)) < 0.7
+    allowed[np.arange(7), actions] = True
+    values = torch.from_numpy(q).requires_grad_()
+    tensors = [torch.from_numpy(x) for x in (actions, allowed)]
+    loss = conservative_loss(values, *tensors, 2.0, torch.from_numpy(floor))
+    for i in range(7):
+        raised = np.maximum(q[:, i, allowed[i]], floor[i]) / 2
+        expected = np.log(np.exp(raised).sum(1)) - q[:, i, actions[i]] / 2
+        np.testing.assert_allclose(loss[:, i].detach(), expected, rtol=1e-6)
+    loss.sum().backward()
+    below = (q < floor[:, None]) & (np.arange(5) != actions[:, None])
+    assert (values.grad.numpy()[below] == 0).all()
+    above = (q > floor[:, None]) & (np.arange(5) != actions[:, None]) & allowed
+    assert (values.grad.numpy()[above] > 0).all()
 
 
 @pytest.mark.parametrize("weights", ["exp", "sign"])
