@@ -59,6 +59,7 @@ LEADERBOARD: Mapping[str, str] = MappingProxyType(
         "leaderboard_questions_distilled": "compare questions-distilled bc greedy",
         "leaderboard_held_out": "compare held-out bc-ppo bc",
         "leaderboard_language": "compare language grpo bc",
+        "leaderboard_service_desk": "compare service-desk bc-ppo handcrafted",
     }
 )
 """Commands of ``dialgym leaderboard`` by the name of the file that they write."""
