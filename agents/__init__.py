@@ -51,6 +51,7 @@ if TYPE_CHECKING:  # a class that is not named here is Any to a type checker
     from agents.offline.losses import ValueLosses
     from agents.offline.mle import MLE
     from agents.offline.psi import PsiLearning
+    from agents.offline.q_sft import QSFT
     from agents.offline.utterance_ilql import UtteranceILQL
     from agents.online.archer import ArCHer
     from agents.online.expert_iteration import ExpertIteration

@@ -107,6 +107,8 @@ _TABLE = (
      "agents.ValueGPTPolicy", "conservative Q-learning of tokens"),
     ("psi", "agents.offline.psi:PsiLearning", (STORED,),
      "agents.ValueGPTPolicy", "KL-regularised Q-learning of tokens"),
+    ("q-sft", "agents.offline.q_sft:QSFT", (STORED,),
+     "agents.ValueGPTPolicy", "Q values as probabilities, by a weighted cross-entropy"),
     ("utterance-ilql", "agents.offline.utterance_ilql:UtteranceILQL", (STORED,),
      "agents.UtteranceGPTPolicy", "implicit Q-learning of whole utterances"),
     ("chai", "agents.offline.chai:CHAI", (STORED,),

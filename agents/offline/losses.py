@@ -110,7 +110,7 @@ def conservative_loss(
     is over actions that are `allowed` (n, A): the others are none. Where what was said is none
     either (a state that a limit cut off), the result means nothing. With a `floor` (n,), the value
     of a policy to be calibrated by, max(Q, floor) stands in the place of Q in the sum: nothing is
-    pressed below it (Nakamoto et al. 2023, arXiv 2303.05479, equation 5.1).
+    pressed below it (Nakamoto et al. 2023, arXiv 2303.05479, section 5).
     """
     which, raised = actions.expand(len(q), -1)[..., None], q
     if floor is not None:

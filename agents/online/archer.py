@@ -278,7 +278,7 @@ class ArCHer(GroupAlgorithm):
     def policy_loss(
         self, batch: SequenceBatch, log_prob: Tensor
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        """-A log pi of each token (Zhou et al. 2024, equation 4, with A for their utterance)."""
+        """-A log pi of each token (Zhou et al. 2024), with A of its utterance."""
         approx_kl = k3(batch.log_probs - log_prob).detach()
         return -batch.advantages * log_prob, {"approx_kl": approx_kl}
 

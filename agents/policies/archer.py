@@ -174,7 +174,7 @@ class CriticValues(NamedTuple):
 
     @property
     def advantages(self) -> Tensor:
-        """(m,): min Q - min V, without gradient (Zhou et al. 2024, section 3.4)."""
+        """(m,): min Q - min V, without gradient (Zhou et al. 2024)."""
         return (self.q.amin(0) - self.v.amin(0)).detach()
 
 
