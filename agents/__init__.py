@@ -60,13 +60,13 @@ if TYPE_CHECKING:  # a class that is not named here is Any to a type checker
     from agents.online.ppo import SequencePPO
     from agents.online.reference import KLControl
     from agents.online.self_play import SelfPlay
-    from agents.policies.archer import ArCHerPolicy
     from agents.policies.belief import BeliefPolicy, ValueBeliefPolicy
     from agents.policies.decoded import with_decoding
     from agents.policies.gpt import GPTPolicy, MaskableGPTPolicy
     from agents.policies.init_from import start_from
     from agents.policies.speakers import BeamSpeaker, RankedSpeaker
     from agents.policies.utterance import UtteranceGPTPolicy
+    from agents.policies.utterance_critic import ArCHerPolicy
     from agents.policies.value import ValueGPTPolicy
     from agents.publishing import from_hub, push_to_hub
     from agents.reward_model.training import train_reward_model

@@ -181,7 +181,7 @@ POLICIES = {
     "ActorQPolicy": "agents.acts.acer:ActorQPolicy",
     "FeudalQPolicy": "agents.acts.feudal.dqn:FeudalQPolicy",
     "UtteranceGPTPolicy": "agents.policies.utterance:UtteranceGPTPolicy",
-    "ArCHerPolicy": "agents.policies.archer:ArCHerPolicy",
+    "ArCHerPolicy": "agents.policies.utterance_critic:ArCHerPolicy",
     "GPPolicy": "agents.acts.gp.policy:GPPolicy",
     "ManagerPolicy": "agents.acts.policy_manager:ManagerPolicy",
     "CHAIPolicy": "agents.offline.chai:CHAIPolicy",

@@ -13,7 +13,7 @@ from agents.offline.algorithm import Losses
 from agents.offline.ilql import ValueOptions
 from agents.offline.losses import expectile_loss
 from agents.offline.utterance_ilql import UtteranceAlgorithm
-from agents.policies.archer import ArCHerPolicy, CriticValues, critic_values, of_tokens
+from agents.policies.utterance_critic import ArCHerPolicy, CriticValues, critic_values, of_tokens
 
 
 class OfflineArCHer(UtteranceAlgorithm):

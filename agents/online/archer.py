@@ -22,8 +22,8 @@ from agents.online.groups import GroupAlgorithm
 from agents.online.on_policy import SequenceOptions
 from agents.online.reference import k3
 from agents.online.truths import continued
-from agents.policies.archer import ArCHerPolicy, CriticValues, critic_values, of_tokens
 from agents.policies.utterance import prompts_within
+from agents.policies.utterance_critic import ArCHerPolicy, CriticValues, critic_values, of_tokens
 from dialgym.datasets import TokenBatch
 from dialgym.language.tokenizers import TAGS
 
@@ -117,7 +117,7 @@ class ArCHer(GroupAlgorithm):
         self._last_seen: dict[tuple[int, int], np.ndarray] = {}
 
     def _step_extras(self, infos: list[dict[str, Any]]) -> dict[str, np.ndarray]:
-        """Which dialogues a limit cut off; what was seen last in them is kept aside."""
+        """Dialogues that a limit cut off; what was seen last in them is kept aside."""
         cut = np.array([bool(info.get("TimeLimit.truncated", False)) for info in infos])
         for row in np.flatnonzero(cut).tolist():
             last = Observed.of(_one_row(infos[row]["terminal_observation"])).tokens[0]
@@ -205,7 +205,7 @@ class ArCHer(GroupAlgorithm):
         return critic_values(self.policy, batch, *states, self.gamma)
 
     def _say(self, batch: UtteranceBatch, where: Tensor) -> Utterances:
-        """What the actor says now at the places `where` (n,), once at each."""
+        """Utterances that the actor says now at the places `where` (n,), once at each."""
         return sample_utterances(self.policy, prompts_within(self.policy, batch, where), 1)
 
     # The update
@@ -247,7 +247,7 @@ class ArCHer(GroupAlgorithm):
 
     @torch.no_grad()
     def _imagined(self, sequences: Sequences) -> Rollout:
-        """What the actor says now wherever it would speak, and what the critic thinks of it."""
+        """Utterances of the actor as it is now wherever it would speak, and their values."""
         everything = 2 * int(sequences.lengths.sum()) * len(sequences.lengths)
         [(rows, batch)] = self._parts(sequences, everything)
         said = self._say(batch, batch.begins)

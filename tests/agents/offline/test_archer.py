@@ -8,7 +8,7 @@ import torch
 from stable_baselines3.common.evaluation import evaluate_policy
 
 from agents import OfflineArCHer
-from agents.policies.archer import CriticValues
+from agents.policies.utterance_critic import CriticValues
 from dialgym.language.tokenizers import TAGS
 from tests.support.resuming import assert_comes_back
 from tests.support.toy_dialogues import dialogues, echo, mean_losses, randomised

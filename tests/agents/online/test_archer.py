@@ -13,7 +13,7 @@ from agents.buffers.replayed import DialogueReplay
 from agents.buffers.stored import UtteranceBatch
 from agents.decoding.generation import Utterances
 from agents.online.archer import critic_losses
-from agents.policies.archer import CriticValues
+from agents.policies.utterance_critic import CriticValues
 from dialgym.language.tokenizers import END
 from tests.support.toy_tokens import SYSTEM, Echo
 
