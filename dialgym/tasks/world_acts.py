@@ -1,12 +1,10 @@
 """Acts of both parties of a world that answers commands: commands, and beginnings."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from dialgym.tasks.acts import PartyActs, RandomActs
-from dialgym.tasks.base import SYSTEM
 from dialgym.tasks.world_policies import (
     CommandMixture,
     InformedCommand,
@@ -30,7 +28,7 @@ class CommandActs(PartyActs):
         task: the rules.
     """
 
-    policies: Mapping[str, Any] = {
+    policies = {  # noqa: RUF012
         "optimal": OptimalCommand,
         "informed": InformedCommand,
         "random-mixture": CommandMixture,

@@ -365,5 +365,5 @@ def told(texts: Sequence[str]) -> tuple[np.ndarray, tuple[str, ...]]:
     return np.array([number[text] for text in texts]), tuple(number)
 
 
-_NO_PARTS: Mapping[str, Mapping[str, float]] = {SYSTEM: {}, USER: {}}
+_NO_PARTS: dict[str, dict[str, float]] = {SYSTEM: {}, USER: {}}
 _SETTLED = Outcome.of(_NO_PARTS)

@@ -13,7 +13,7 @@ TURNS = (1, 0, 3, 2)
 
 
 class WallFollower(Commander):
-    """Keeps its right hand at the wall: finds the goal of any maze without loops, by walls alone."""
+    """Keeps its right hand at the wall, which finds the goal of any maze without loops."""
 
     def act(self, task: Any, state: WorldState, rng: np.random.Generator) -> int:
         walls = task.walls(state.seen[-1])

@@ -7,7 +7,7 @@ import numpy as np
 from dialgym.errors import whole_number
 from dialgym.tasks.base import SYSTEM, USER
 from dialgym.tasks.grid_picture import CELL, GridPicture
-from dialgym.tasks.maze.drawings import DOUBLE_T, cells_of, carved
+from dialgym.tasks.maze.drawings import DOUBLE_T, carved, cells_of
 from dialgym.tasks.worlds import CommandWorld, WorldState, WorldTask, told
 
 ROOM = "dialgym.tasks.maze.policies"
@@ -20,11 +20,11 @@ STEPS = ((0, -1), (-1, 0), (0, 1), (1, 0))
 class Maze(WorldTask):
     """Find the goal of a maze by commands, told where one is or only which walls are around.
 
-    The host (`user`) first chooses where the `system` begins, in private. Then the rules answer each
-    command in its name. Fully observed they tell goal, position (row and column) and walls, ``goal
-    8 6 ; here 5 4 ; walls above below``; partially observed the walls alone, so that one has to
-    remember, and to try. Commands are ``move left``, ``move up``, ``move right`` and ``move down``;
-    a move into a wall changes nothing. Other text does nothing.
+    The host (`user`) first chooses where the `system` begins, in private. Then the rules answer
+    each command in its name. Fully observed they tell goal, position (row and column) and walls,
+    ``goal 8 6 ; here 5 4 ; walls above below``; partially observed the walls alone, so that one has
+    to remember, and to try. Commands are ``move left``, ``move up``, ``move right`` and ``move
+    down``; a move into a wall changes nothing. Other text does nothing.
 
     Rewards: -1 for each command that does not reach the goal, 0 for the one that does, -4 for what
     is no command. The host's reward is the opposite. The dialogue is over (terminated) at the goal,
@@ -52,15 +52,15 @@ class Maze(WorldTask):
         ValueError: a setting is not one of the above; a drawing has not one goal, or a cell from
             which there is no way to it.
 
-    Source: the game, rewards and turns are those of LMRL-Gym (Abdulhai et al., 2023), whose maze has
-    the same size, goal and number of cells; the drawing and the texts are our own.
+    Source: the game, rewards and turns are those of LMRL-Gym (Abdulhai et al., 2023), whose maze
+    has the same size, goal and number of cells; the drawing and the texts are our own.
     """
 
     name = "Maze"
     how_to_play = {  # noqa: RUF012
-        "system": "Find the goal of a maze: move left, move up, move right or move down. Each command "
-        "costs 1 until you are there, and a text that is no command costs 4. Positions are rows and "
-        "columns, counted from the top left.",
+        "system": "Find the goal of a maze: move left, move up, move right or move down. Each "
+        "command costs 1 until you are there, and a text that is no command costs 4. Positions are "
+        "rows and columns, counted from 0 at the top left.",
         "user": "Choose where the other one begins in a maze, in private; the rules then answer "
         "commands in your name.",
     }
@@ -132,7 +132,7 @@ class Maze(WorldTask):
         return around if partial else where + around
 
     def walls(self, signal: int) -> np.ndarray:
-        """(4,) bool: the sides with a wall where something is told, in the order of the commands."""
+        """(4,) bool: the sides with a wall where `signal` is told, in the order of commands."""
         place = int(np.flatnonzero(self.world.signals == signal)[0])
         walls: np.ndarray = self.world.after[place] == place
         return walls

@@ -11,7 +11,6 @@ from dialgym.tasks.world_policies import (
     CommandMixture,
     OptimalCommand,
     RandomCommand,
-    drawn,
 )
 from dialgym.tasks.worlds import WorldState
 

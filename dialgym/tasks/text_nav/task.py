@@ -13,10 +13,13 @@ from dialgym.tasks.worlds import CommandWorld, WorldState, WorldTask, told
 
 ROOM = "dialgym.tasks.text_nav.policies"
 DONE = "the errand is done"
+Place = tuple[int, int, tuple[bool, ...]]
+"""The room where one is; that of the thing, or the number of rooms where it is carried; the doors
+that are open."""
 
 
 class TextNav(WorldTask):
-    """Find a thing in a house of text, bring it to the room where it is asked for, and use it there.
+    """Find a thing in a house of text, bring it to the room where it is asked for, and use it.
 
     The house is made of a seed: rooms, ways between them, doors that are closed at first, and an
     errand, such as to eat the apple in the kitchen. The host (`user`) first chooses where the thing
@@ -24,9 +27,9 @@ class TextNav(WorldTask):
     they tell the room, what is in it, and all commands that do something there. Fully observed they
     also tell in which room the thing is; partially observed one has to look for it.
 
-    Commands: ``go north``, ``open north door`` (and the other sides), ``take apple``, ``drop apple``,
-    ``eat apple``, which works in the room of the errand alone, and ``look at stove``, which changes
-    nothing. Commands that do nothing here, and other text, cost a turn.
+    Commands: ``go north``, ``open north door`` (and the other sides), ``take apple``, ``drop
+    apple``, ``eat apple``, which works in the room of the errand alone, and ``look at stove``,
+    which changes nothing. Commands that do nothing here, and other text, cost a turn.
 
     Rewards: 1 for the errand, else 0. The host's reward is the opposite. The dialogue is over
     (terminated) with the errand, a success, or after `turns` commands.
@@ -98,17 +101,17 @@ class TextNav(WorldTask):
         return [f"The errand is to {self.errand}.", *super().conditions(party)]
 
     def _world(self, partial: bool) -> CommandWorld:
-        """The tables of the house: a place is a room, where the thing is, and which doors are open."""
+        """The tables: a place is a room, where the thing is, and which doors are open."""
         house, rooms = self.house, range(len(self.house.rooms))
         commands = self._commands()
         open_doors = [*product((False, True), repeat=house.door_count)]
         self._places = [*product(rooms, range(len(rooms) + 1), open_doors)]
-        number = {place: at for at, place in enumerate(self._places)}
-        done = len(number)
+        number: dict[Place | None, int] = {place: at for at, place in enumerate(self._places)}
+        number[None] = done = len(self._places)
         after, texts = np.empty((done + 1, len(commands)), np.int64), []
-        for place, at in number.items():
+        for at, place in enumerate(self._places):
             can = dict(self._possible(*place))
-            after[at] = [number.get(can[c], done) if c in can else -1 for c in commands]
+            after[at] = [number[can[c]] if c in can else -1 for c in commands]
             texts.append(self._text(place, list(can), partial))
         after[done] = done
         allowed = after >= 0
@@ -131,14 +134,8 @@ class TextNav(WorldTask):
 
     def _possible(
         self, room: int, lies: int, doors: tuple[bool, ...]
-    ) -> Iterator[tuple[str, tuple[int, int, tuple[bool, ...]] | None]]:
-        """Commands that do something in a place, and the place then; None when the errand is done.
-
-        Args:
-            room: where one is.
-            lies: the room of the thing, or as many as there are rooms where it is carried.
-            doors: which are open.
-        """
+    ) -> Iterator[tuple[str, Place | None]]:
+        """Commands that do something in a `Place`, and the one after; None of the errand."""
         house, carried = self.house, len(self.house.rooms)
         for side, there, door in zip(SIDES, house.ways[room], house.doors[room]):
             if door >= 0 and not doors[door]:
@@ -153,9 +150,7 @@ class TextNav(WorldTask):
                 yield f"{house.verb} {house.thing}", None
         yield f"look at {ROOMS[house.rooms[room]]}", (room, lies, doors)
 
-    def _text(
-        self, place: tuple[int, int, tuple[bool, ...]], commands: list[str], partial: bool
-    ) -> str:
+    def _text(self, place: Place, commands: list[str], partial: bool) -> str:
         room, lies, _ = place
         house = self.house
         parts = [f"you are in the {house.rooms[room]}"]
@@ -168,7 +163,7 @@ class TextNav(WorldTask):
         return " ; ".join([*parts, f"you can {' / '.join(commands)}"])
 
     def rooms_of(self, state: WorldState) -> list[tuple[int, int]]:
-        """Room and whereabouts of the thing after each command; see `_possible`."""
+        """Rooms where one is, and where the thing is, from the first on; see `Place`."""
         last = len(self._places)
         return [self._places[place][:2] for place in self.path(state) if place < last]
 
