@@ -99,9 +99,9 @@ class WorldBatch:
         masks: np.ndarray = self.task.allowed[now]
         return masks
 
-    def states(self, rows: np.ndarray) -> RowStates:
+    def states(self, rows: np.ndarray) -> "Worlds":
         """The dialogues of the rows."""
-        return RowStates(self, rows)
+        return Worlds(self, rows)
 
     def state(self, row: int) -> WorldState:
         """The dialogue of a row, made again."""
@@ -125,3 +125,23 @@ class WorldBatch:
         self.said[row, :turn], self.codes[row, :turn] = said, state.codes
         self.seen[row, : turn + 1] = state.seen
         self.tracks[row] = self.task.tracks(state)
+
+
+class Worlds(RowStates):
+    """Rows of a batch, of which one can know what was told without their states."""
+
+    def known(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """What was told last (k,), `CommandWorld.follow`'s places (k, H), and turns so far (k,)."""
+        batch, rows = self._batch, self._rows
+        turns = batch.turns[rows]
+        return batch.seen[rows, turns], batch.tracks[rows], turns
+
+
+def known_of(
+    task: WorldTask, states: Sequence[WorldState]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """As `Worlds.known`, of any dialogues."""
+    if isinstance(states, Worlds):
+        return states.known()
+    seen, turns = [state.seen[-1] for state in states], [len(state.codes) for state in states]
+    return np.array(seen), np.array([task.tracks(state) for state in states]), np.array(turns)

@@ -1,10 +1,12 @@
 """Scripted speakers of worlds that answer commands: the host, and systems of graded skill."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from dialgym.errors import share
+from dialgym.tasks.world_batch import known_of
 from dialgym.tasks.worlds import WorldState, WorldTask
 
 Generator = np.random.Generator
@@ -33,23 +35,68 @@ class Commander:
         return text
 
 
-class RandomCommand(Commander):
-    """Any command that can be given, all equally likely."""
+class ByKnowledge(Commander):
+    """A system that chooses by what it was told; a subclass has `choose`."""
+
+    def choose(
+        self, task: Any, seen: int, tracks: np.ndarray, turns: int, rng: Generator
+    ) -> int:
+        """The code of a command.
+
+        Args:
+            task: the rules.
+            seen: what was told last.
+            tracks: (H,) see `CommandWorld.follow`.
+            turns: commands so far.
+            rng: of what is drawn.
+        """
+        raise NotImplementedError
 
     def act(self, task: WorldTask, state: WorldState, rng: Generator) -> int:
-        return drawn(task.allowed[state.seen[-1]], rng)
+        return self.choose(task, state.seen[-1], task.tracks(state), len(state.codes), rng)
+
+    def reply_many(
+        self, task: WorldTask, states: Sequence[WorldState], rngs: Sequence[Generator]
+    ) -> Sequence[str]:
+        """See `dialgym.simulators.BatchSpeaker`."""
+        seen, tracks, turns = known_of(task, states)
+        rows = zip(seen.tolist(), tracks, turns.tolist(), rngs, strict=True)
+        return [task.world.commands[self.choose(task, *row)] for row in rows]
 
 
-class OptimalCommand(Commander):
+class RandomCommand(ByKnowledge):
+    """Any command that can be given, all equally likely."""
+
+    def choose(
+        self, task: WorldTask, seen: int, tracks: np.ndarray, turns: int, rng: Generator
+    ) -> int:
+        return drawn(task.allowed[seen], rng)
+
+
+class OptimalCommand(ByKnowledge):
     """The command of the best expected return, by all that was told.
 
     Of commands that are worth as much it takes those by which the goal is reached soonest; what is
     still alike is drawn.
     """
 
-    def act(self, task: WorldTask, state: WorldState, rng: Generator) -> int:
-        left = task.turns - len(state.codes)
-        return drawn(task.exact.best(task.tracks(state), left), rng)
+    def choose(
+        self, task: WorldTask, seen: int, tracks: np.ndarray, turns: int, rng: Generator
+    ) -> int:
+        return drawn(task.exact.best(tracks, task.turns - turns), rng)
+
+
+class CommandMixture(ByKnowledge):
+    """With probability `smart` what `OptimalCommand` says, else what `RandomCommand` does."""
+
+    def __init__(self, smart: float = 0.5) -> None:
+        self.smart = share("smart of random-mixture", smart)
+        self.parts = RandomCommand(), OptimalCommand()
+
+    def choose(
+        self, task: WorldTask, seen: int, tracks: np.ndarray, turns: int, rng: Generator
+    ) -> int:
+        return self.parts[int(rng.random() < self.smart)].choose(task, seen, tracks, turns, rng)
 
 
 class InformedCommand(Commander):
@@ -60,17 +107,6 @@ class InformedCommand(Commander):
     def act(self, task: WorldTask, state: WorldState, rng: Generator) -> int:
         here = np.array([state.place])
         return drawn(task.informed.best(here, task.turns - len(state.codes)), rng)
-
-
-class CommandMixture(Commander):
-    """With probability `smart` what `OptimalCommand` says, else what `RandomCommand` does."""
-
-    def __init__(self, smart: float = 0.5) -> None:
-        self.smart = share("smart of random-mixture", smart)
-        self.parts = RandomCommand(), OptimalCommand()
-
-    def act(self, task: WorldTask, state: WorldState, rng: Generator) -> int:
-        return self.parts[int(rng.random() < self.smart)].act(task, state, rng)
 
 
 def drawn(allowed: np.ndarray, rng: Generator) -> int:
