@@ -28,6 +28,8 @@ FINGERPRINTS = (
     "dialgym/TwentyQuestions-8-v0", "dialgym/VisualDialogue-100-v0",
     "dialgym/Bargain-v0", "dialgym/Bargain-act-v0",
     "dialgym/ServiceDesk-v0", "dialgym/ServiceDesk-act-v0", "dialgym/ServiceDesk-Phone-act-v0",
+    "dialgym/Maze-v0", "dialgym/Maze-Partial-act-v0",
+    "dialgym/TextNav-v0", "dialgym/TextNav-Partial-act-v0",
 )  # fmt: skip
 """An id of each task, at least."""
 GAMES = 4
@@ -41,6 +43,8 @@ CHOOSERS = {
     "TwentyQuestions": ("greedy", "random"),
     "Bargain": ("conceding", "random"),
     "ServiceDesk": ("careful", "random"),
+    "Maze": ("optimal", "random"),
+    "TextNav": ("optimal", "random"),
 }
 """By task, who plays its act views, in turns."""
 

@@ -20,6 +20,8 @@ EXPERTS = {
     "TwentyQuestions-16": "greedy",
     "Bargain": "conceding",
     "ServiceDesk": "careful",
+    "Maze": "optimal",
+    "TextNav-Partial": "optimal",
     "VisualDialogue-100": "greedy",
     "SlotFilling": "handcrafted",
     "SlotFilling-Domains": "handcrafted",
