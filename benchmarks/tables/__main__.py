@@ -26,6 +26,7 @@ from benchmarks.tables import (
     questions,
     stitching,
     visual,
+    worlds,
 )
 from benchmarks.tables.comments import comments_table
 from benchmarks.tables.lmrl import lmrl_table
@@ -92,6 +93,7 @@ RECORDS: Mapping[str, ModuleType] = MappingProxyType(
             smollm2,
             stitching,
             visual,
+            worlds,
         )
     }
 )

@@ -2,15 +2,15 @@
 
     python -m benchmarks.tables.lmrl [--episodes 20000]
 
-The middle of the scale is the mean return of the games that learners read, estimated by the first
-of them: the command plays these.
+The middle of the scale is the mean return of the games that learners read, and its zero the least,
+by the first of them: the command plays these.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,8 +31,6 @@ from dialgym.experiments.tables import markdown_table
 
 NAME, COMMAND = "lmrl", "python -m benchmarks.tables.lmrl"
 PANELS = ("wordle", "wordle-distilled")
-LEAST = -6.0
-"""The least return of a game."""
 HEAD = ("environment", "learner", "return drawn", "greedy", "LMRL drawn", "greedy", "gap", "CPU s")
 
 
@@ -48,7 +46,7 @@ def lmrl_table(rows_folder: Path, name: str) -> str:
         if not names:
             continue
         best = float(np.mean([_mean(r, SCRIPTED) for r in own if r.name == "optimal"] or [np.nan]))
-        anchors = (LEAST, float(from_counts(stored[environment.id]).mean()), best)
+        anchors = anchors_of(stored[environment.id], best)
         lines += [
             _line(environment.short, learner, [r for r in trained if r.name == learner], anchors)
             for learner in names
@@ -57,7 +55,7 @@ def lmrl_table(rows_folder: Path, name: str) -> str:
 
 
 def _line(
-    env: str, learner: str, rows: Sequence[ExperimentRow], anchors: tuple[float, float, float]
+    env: str, learner: str, rows: Sequence[ExperimentRow], anchors: Anchors
 ) -> list[str]:
     """The cells of a learner: its means over trainings with intervals."""
     returns = {how: np.array([_mean(r, how) for r in rows]) for how in ("drawn", "greedy")}
@@ -66,10 +64,24 @@ def _line(
         for means in returns.values()
     ]
     shown = [with_interval(means, 2) for means in returns.values()]
-    gap = f"{anchors[2] - max(means.mean() for means in returns.values()):.2f}"
+    gap = f"{anchors.best - max(means.mean() for means in returns.values()):.2f}"
     known = [r.cpu_seconds for r in rows if r.cpu_seconds is not None]  # of a GPU's there are none
     seconds = f"{np.mean(known):.0f}" if known else ""
     return [env, learner, *shown, *scores, gap, seconds]
+
+
+class Anchors(NamedTuple):
+    """Points of LMRL-Gym's scale, in its order: the returns that score 0, 50 and 100."""
+
+    least: float
+    mean: float
+    best: float
+
+
+def anchors_of(stored: Mapping[str, int], best: float) -> Anchors:
+    """The scale of stored dialogues, whose returns are counted, and of the optimal policy."""
+    returns = from_counts(stored)
+    return Anchors(float(returns.min()), float(returns.mean()), best)
 
 
 def lmrl_score(r: float, least: float, mean: float, best: float) -> float:
