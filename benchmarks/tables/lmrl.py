@@ -54,9 +54,7 @@ def lmrl_table(rows_folder: Path, name: str) -> str:
     return markdown_table(lines)
 
 
-def _line(
-    env: str, learner: str, rows: Sequence[ExperimentRow], anchors: Anchors
-) -> list[str]:
+def _line(env: str, learner: str, rows: Sequence[ExperimentRow], anchors: Anchors) -> list[str]:
     """The cells of a learner: its means over trainings with intervals."""
     returns = {how: np.array([_mean(r, how) for r in rows]) for how in ("drawn", "greedy")}
     scores = [

@@ -17,26 +17,28 @@ class GridPicture:
     Args:
         rows, columns: of the grid.
         ground: colour between the cells.
-        width: pixels of a cell, which is `CELL` high.
+        wide, high: pixels of a cell.
     """
 
-    def __init__(self, rows: int, columns: int, ground: str, width: int = CELL) -> None:
+    def __init__(
+        self, rows: int, columns: int, ground: str, wide: int = CELL, high: int = CELL
+    ) -> None:
         from PIL import Image, ImageDraw, ImageFont
 
-        self.width = width
-        self.image = Image.new("RGB", (columns * width, rows * CELL), ground)
+        self.wide, self.high = wide, high
+        self.image = Image.new("RGB", (columns * wide, rows * high), ground)
         self.draw, self.font = ImageDraw.Draw(self.image), ImageFont.load_default(12)
 
     def centre(self, cell: Cell) -> tuple[float, float]:
         """Pixels of the middle of a cell."""
-        return (cell[1] + 0.5) * self.width, (cell[0] + 0.5) * CELL
+        return (cell[1] + 0.5) * self.wide, (cell[0] + 0.5) * self.high
 
-    def cell(self, cell: Cell, colour: str, high: int, text: str = "") -> None:
-        """A rectangle in the middle of a cell, `high` pixels, with text in it."""
-        (x, y), wide = self.centre(cell), self.width - (CELL - high)
+    def cell(self, cell: Cell, colour: str, margin: int = 0, text: str = "") -> None:
+        """A rectangle that leaves a margin of a cell, in pixels, with text in it."""
+        (x, y), wide, high = self.centre(cell), self.wide - 2 * margin, self.high - 2 * margin
         box = (x - wide / 2, y - high / 2, x + wide / 2 - 1, y + high / 2 - 1)
         self.draw.rectangle(box, colour)
-        self.draw.text((x, y - high / 2 + 2), text, "#2b303b", self.font, anchor="ma")
+        self.draw.text((x, y - high / 2 + 4), text, "#2b303b", self.font, anchor="ma")
 
     def way(self, first: Cell, second: Cell, colour: str) -> None:
         """A way between two cells."""

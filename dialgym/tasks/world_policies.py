@@ -38,9 +38,7 @@ class Commander:
 class ByKnowledge(Commander):
     """A system that chooses by what it was told; a subclass has `choose`."""
 
-    def choose(
-        self, task: Any, seen: int, tracks: np.ndarray, turns: int, rng: Generator
-    ) -> int:
+    def choose(self, task: Any, seen: int, tracks: np.ndarray, turns: int, rng: Generator) -> int:
         """The code of a command.
 
         Args:

@@ -6,7 +6,7 @@ import numpy as np
 
 from dialgym.errors import whole_number
 from dialgym.tasks.base import SYSTEM, USER
-from dialgym.tasks.grid_picture import CELL, GridPicture
+from dialgym.tasks.grid_picture import GridPicture
 from dialgym.tasks.maze.drawings import DOUBLE_T, carved, cells_of
 from dialgym.tasks.worlds import CommandWorld, WorldState, WorldTask, told
 
@@ -141,6 +141,6 @@ class Maze(WorldTask):
         """The maze, the way that was gone, and where one is."""
         sheet = GridPicture(len(self.drawing), len(self.drawing[0]), "#2b303b")
         for cell in self.cells:
-            sheet.cell(cell, "#f4f6fa", CELL)
-        sheet.cell(self.cells[int(np.flatnonzero(self.world.ends)[0])], "#7fc98f", CELL)
+            sheet.cell(cell, "#f4f6fa")
+        sheet.cell(self.cells[int(np.flatnonzero(self.world.ends)[0])], "#7fc98f")
         return sheet.drawn([self.cells[place] for place in self.path(state)])

@@ -170,7 +170,7 @@ class TextNav(WorldTask):
     def picture(self, state: WorldState) -> np.ndarray:
         """The house, where the thing is, the way that was gone, and where one is."""
         house, gone = self.house, self.rooms_of(state)
-        sheet = GridPicture(*GRID, "#ffffff", 2 * CELL)
+        sheet = GridPicture(*GRID, "#ffffff", 3 * CELL, 2 * CELL)
         for room, (ways, doors) in enumerate(zip(house.ways, house.doors)):
             for there, door in zip(ways, doors):
                 if there > room:
@@ -179,5 +179,5 @@ class TextNav(WorldTask):
         for room, cell in enumerate(house.cells):
             colour = "#bfe5c8" if room == house.goal else "#e8ebf1"
             lies = f" ({house.thing})" if gone[-1][1] == room else ""
-            sheet.cell(cell, colour, CELL - 8, house.rooms[room] + lies)
+            sheet.cell(cell, colour, 8, house.rooms[room] + lies)
         return sheet.drawn([house.cells[room] for room, _ in gone])

@@ -6,10 +6,7 @@ import pytest
 
 from dialgym.tasks import ExactPosterior
 
-IDS = [
-    "dialgym/Wordle-800-v0", "dialgym/TwentyQuestions-Noisy-v0", "dialgym/VisualDialogue-v0",
-    "dialgym/Maze-Partial-v0", "dialgym/TextNav-Partial-v0",
-]  # fmt: skip
+IDS = ["dialgym/Wordle-800-v0", "dialgym/TwentyQuestions-Noisy-v0", "dialgym/VisualDialogue-v0"]
 
 
 @pytest.fixture(params=IDS)
