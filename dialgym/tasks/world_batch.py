@@ -131,7 +131,7 @@ class Worlds(RowStates):
     """Rows of a batch, of which one can know what was told without their states."""
 
     def known(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """What was told last (k,), `CommandWorld.follow`'s places (k, H), and turns so far (k,)."""
+        """The signal told last (k,), places of all beginnings (k, H), and turns so far (k,)."""
         batch, rows = self._batch, self._rows
         turns = batch.turns[rows]
         return batch.seen[rows, turns], batch.tracks[rows], turns
