@@ -26,6 +26,7 @@ FAMILIES: Mapping[str, str] = MappingProxyType(
         "bargain": "Bargain-v0",
         "comments": "Comments-v0",
         "daily_dialog": "DailyDialog-v0",
+        "endgames": "Endgames-v0",
         "logged": "Logged-v0",
         "maze": "Maze-v0",
         "multiwoz": "MultiWOZ-v0",

@@ -61,6 +61,7 @@ FAMILIES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "Wordle-20": ("optimal", {}),
     "TwentyQuestions-16": ("greedy", {}),
     "Bargain": ("conceding", {}),
+    "Endgames-Queen": ("greedy", {"turns": 12}),
     "ServiceDesk": ("careful", {}),
     "ServiceDesk-Phone-English": ("careful", {}),
     "VisualDialogue-100": ("greedy", {}),
@@ -72,6 +73,7 @@ FAMILIES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "Wordle-20 user": ("host", {"learner": "user"}),
     "TwentyQuestions-16 user": ("answerer", {"learner": "user"}),
     "Bargain user": ("conceding", {"learner": "user"}),
+    "Endgames-Mate2 user": ("weak", {"learner": "user"}),
     "ServiceDesk-Phone user": ("agenda", {"learner": "user"}),
     "SlotFilling user": ("agenda", {"learner": "user", "language": "english"}),
 }

@@ -20,6 +20,8 @@ BRIEFS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "bargain_items": ("Bargain-v0", {}),
     "bargain_goods": ("Bargain-Goods-v0", {}),
     "bargain_price": ("Bargain-Price-v0", {}),
+    "endgames": ("Endgames-Queen-v0", {}),
+    "endgames_uci": ("Endgames-v0", {"notation": "uci", "shown": "fen"}),
     "service_desk": ("ServiceDesk-v0", {}),
     "service_desk_phone_english": ("ServiceDesk-Phone-English-v0", {}),
     "maze": ("Maze-v0", {}),
