@@ -210,7 +210,7 @@ class Endgames(Task):
         return 0 if plies == UNKNOWN else (plies + 1) // 2
 
     def best_return(self, state: EndgameState) -> float:
-        """What white can still get, at most, from a best defence; white is to move."""
+        """The most that white can still get from a best defence; white is to move."""
         moves = self.mate_in(state.kinds, state.squares)
         return float(0 < moves <= self.turns - state.spoken[0])
 
