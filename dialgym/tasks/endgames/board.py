@@ -127,7 +127,7 @@ def captures(squares: np.ndarray, target: np.ndarray) -> np.ndarray:
 
 
 class Legal(NamedTuple):
-    """Legal moves of who is to move, as 64 times the kind of the piece and the target; and check."""
+    """Legal moves of who is to move, as 64 times the piece's kind and the target; and check."""
 
     moves: tuple[int, ...]
     check: bool
@@ -225,7 +225,8 @@ def read_position(text: str) -> tuple[tuple[int, int], list[int]]:
     placed = _from_fen(text) if "/" in text else _from_list(text)
     white = sorted((LETTERS.find(letter), at) for letter, at in placed if letter.isupper())
     black = [at for letter, at in placed if letter == "k"]
-    kinds = (*(kind for kind, _ in white[1:]), ABSENT, ABSENT)[:2]
+    first, second, *_ = *(kind for kind, _ in white[1:]), ABSENT, ABSENT
+    kinds = (first, second)
     known = white and white[0][0] == KING and kinds in ENDINGS.values() and len(white) < 4
     if not known or len(black) != 1 or len(placed) != len(white) + 1:
         raise ValueError("of none of the endings")

@@ -7,7 +7,7 @@ import numpy as np
 
 from dialgym.tasks.acts import PartyActs, RandomActs
 from dialgym.tasks.endgames import policies
-from dialgym.tasks.endgames.board import KING, LETTERS, NAMES, NONE, legal_moves
+from dialgym.tasks.endgames.board import LETTERS, NAMES, NONE, legal_moves
 from dialgym.tasks.endgames.task import Endgames, position
 from dialgym.tasks.endgames.types import EndgameState
 

@@ -57,12 +57,14 @@ class Endgames(Task):
 
     Args:
         ending: ``rook``, ``queen``, ``bishops``, or ``all``, of which one is drawn.
-        within: beginnings are drawn from those that mate in so many moves, at most, from 2; None for all.
+        within: beginnings are drawn from those that mate in so many moves, at most, from 2; None
+            for all.
         turns: utterances of white, and of black, in a dialogue.
         shown: before white's moves the ``board`` as a list of pieces (``white Kd4 Rh1 black Kd6``),
             ``fen``, or nothing, so that the ``moves`` so far have to do.
         notation: ``san`` or ``uci``: that of constraints, acts and black's moves.
-        constraint: what action masks allow: ``legal`` moves; ``moves``, legal or not; None, any text.
+        constraint: what action masks allow: ``legal`` moves; ``moves``, legal or not; None, any
+            text.
         split: beginnings of ``train``, ``validation`` or ``test``, mirrored ones in the same; None
             for all.
 
