@@ -80,7 +80,7 @@ class WhiteActs(MoveActs):
     policies = {  # noqa: RUF012
         "optimal": policies.Exact,
         "greedy": policies.Greedy,
-        "random-mixture": policies.Mixture,
+        "random-mixture": policies.SometimesRandom,
         "random": RandomActs,
     }
 
@@ -89,4 +89,4 @@ class BlackActs(MoveActs):
     """Moves of the black king."""
 
     party = 1
-    policies = {"best": policies.Exact, "weak": policies.Mixture, "random": RandomActs}  # noqa: RUF012
+    policies = {"best": policies.Exact, "weak": policies.SometimesRandom, "random": RandomActs}  # noqa: RUF012

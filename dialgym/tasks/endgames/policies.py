@@ -48,7 +48,7 @@ def moves_of(states: Sequence[EndgameState]) -> Moves:
     )
 
 
-class Player:
+class ChessPlayer:
     """Chooses the legal move of the least rank; ties are broken at random.
 
     Args:
@@ -91,7 +91,7 @@ class Player:
         return [task.text(*each) for each in zip(states, self.choose(states, rngs))]
 
 
-class RandomMove(Player):
+class RandomMove(ChessPlayer):
     """Any legal move, all equally likely."""
 
     def __init__(self) -> None:
@@ -101,7 +101,7 @@ class RandomMove(Player):
         return np.zeros(len(moves.codes), np.int64)
 
 
-class Exact(Player):
+class Exact(ChessPlayer):
     """Mates soonest as white, resists longest as black, by the tablebase; or captures a piece."""
 
     def ranks(self, moves: Moves) -> np.ndarray:
@@ -115,14 +115,14 @@ class Exact(Player):
         return ranks
 
 
-class Mixture(Exact):
+class SometimesRandom(Exact):
     """With probability `smart` what `Exact` does, else any legal move."""
 
     def __init__(self, smart: float = 0.5) -> None:
         super().__init__(smart)
 
 
-class Greedy(Player):
+class Greedy(ChessPlayer):
     """White as beginners play: mates at once if it can, neither stalemates nor leaves a piece to
     be captured, and else leaves the black king least squares, coming near with its own.
     """
@@ -144,7 +144,7 @@ def graded(poor: float = 0.25, mixed: float = 0.75) -> Relay:
     Args:
         poor, mixed: the share of the moves of these that are best; the others are random.
     """
-    players = {"poor": Mixture(poor), "mixed": Mixture(mixed), "expert": Exact()}
+    players = {"poor": SometimesRandom(poor), "mixed": SometimesRandom(mixed), "expert": Exact()}
     return Relay({name: (Leg(player),) for name, player in players.items()})
 
 

@@ -94,13 +94,13 @@ class Endgames(Task):
     speakers = {  # noqa: RUF012
         USER: {
             "best": f"{POLICIES}:Exact",
-            "weak": f"{POLICIES}:Mixture",
+            "weak": f"{POLICIES}:SometimesRandom",
             "random": f"{POLICIES}:RandomMove",
         },
         SYSTEM: {
             "optimal": f"{POLICIES}:Exact",
             "greedy": f"{POLICIES}:Greedy",
-            "random-mixture": f"{POLICIES}:Mixture",
+            "random-mixture": f"{POLICIES}:SometimesRandom",
             "random": f"{POLICIES}:RandomMove",
         },
     }
@@ -324,7 +324,7 @@ class Endgames(Task):
 
     def batch(self, size: int, learner: str, simulator: Speaker) -> DialogueBatch | None:
         """A form that finds the moves of all dialogues at once, with either party by rules."""
-        player: Any = load(f"{POLICIES}:Player", f"batch of {self.name}")
+        player: Any = load(f"{POLICIES}:ChessPlayer", f"batch of {self.name}")
         if not isinstance(simulator, player):
             return None
         form: Any = load(f"{ROOM}.batch:EndgamesBatch", f"batch of {self.name}")
