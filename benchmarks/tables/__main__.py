@@ -50,6 +50,7 @@ PYDIAL = "pydial"
 LEADERBOARD: Mapping[str, str] = MappingProxyType(
     {
         "leaderboard": "show --all",
+        "leaderboard_wordle_long": "compare wordle bc-long-ppo bc-long",
         "leaderboard_wordle_ppo": "compare wordle-distilled bc-ppo-separate bc-30 --actions greedy",
         "leaderboard_wordle_greedy": "compare wordle-distilled ilql bc-long --actions greedy",
         "leaderboard_wordle_drawn": "compare wordle-distilled ilql bc-long --actions drawn",
@@ -57,6 +58,7 @@ LEADERBOARD: Mapping[str, str] = MappingProxyType(
         "leaderboard_words_cloned": "compare slot-filling-words-cloned bc-ppo handcrafted",
         "leaderboard_domains": "compare multi-domain bc-ppo bc",
         "leaderboard_questions": "compare questions bc-ppo bc-34",
+        "leaderboard_questions_long": "compare questions bc-long ilql --actions greedy",
         "leaderboard_questions_distilled": "compare questions-distilled bc greedy",
         "leaderboard_held_out": "compare held-out bc-ppo bc",
         "leaderboard_language": "compare language grpo bc",
