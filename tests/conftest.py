@@ -19,6 +19,8 @@ from dialgym import registry, trust
 from dialgym.io import hub
 from tests.support.pretend_hub import PretendHub
 
+pytest_plugins = ("tests.support.cpu_time",)
+
 TEST_DATA = "DIALGYM_TEST_DATA"
 DATA = Path(os.environ.get(TEST_DATA, Path(__file__).parents[2] / "shared" / "data")).absolute()
 USER_SETTINGS = ("DIALGYM_", "HF_", "TRANSFORMERS_", "WANDB_", "ACCELERATE_", "MPLBACKEND")

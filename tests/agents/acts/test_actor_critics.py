@@ -17,13 +17,14 @@ from tests.support.act_mdps import (
     noisy_bandit,
     vec_env,
 )
+from tests.support.by_day import by_day
 from tests.support.close import assert_close
 
 ALGORITHMS = (A2C, ENAC, ACER, TRACER)
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-@pytest.mark.parametrize("features", [None, 8])
+@pytest.mark.parametrize("features", by_day([None, 8], 8))
 def test_it_learns_the_masked_mdp_to_the_optimum(algorithm, features):
     """The env fails where an act is chosen that a mask forbids."""
     table = five_states()
@@ -33,14 +34,14 @@ def test_it_learns_the_masked_mdp_to_the_optimum(algorithm, features):
     assert_close(greedy_return(model, table, features), table.best_return())
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("algorithm", by_day(ALGORITHMS, ENAC))
 def test_it_learns_through_noise(algorithm):
     table = noisy_bandit()
     model = algorithm("MlpPolicy", vec_env(table, 4), seed=0).learn(800)
     assert greedy_return(model, table) >= 0.75 * table.best_return()
 
 
-@pytest.mark.parametrize("algorithm", [A2C, ACER, TRACER])
+@pytest.mark.parametrize("algorithm", by_day([A2C, ACER, TRACER], TRACER))
 def test_values_are_those_of_the_policy(algorithm):
     """Of the start, where the learned policy goes the best way; V discounts."""
     table = five_states()

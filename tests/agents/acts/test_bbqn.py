@@ -15,6 +15,7 @@ from tests.support.act_mdps import (
     noisy_bandit,
     vec_env,
 )
+from tests.support.by_day import by_day
 from tests.support.close import assert_close
 
 ERRORS = torch.randn(7, 5, generator=torch.Generator().manual_seed(3))
@@ -59,12 +60,13 @@ def test_the_loss_adds_the_share_of_a_batch_in_the_divergence(divergence, sample
     assert_close(loss, fit + 0.05 * model.policy.q_net.divergence() / 100)
 
 
-@pytest.mark.parametrize("divergence", ["kl", "alpha"])
+@pytest.mark.parametrize("divergence", by_day(["kl", "alpha"], "kl"))
 def test_it_learns_the_masked_states_to_the_optimum(divergence):
     model = made(divergence=divergence, n_samples=2).learn(1000)
     assert greedy_return(model, five_states()) == pytest.approx(0.7)
 
 
+@pytest.mark.slow
 def test_it_finds_the_better_arm_through_noise_and_knows_most_of_what_it_does_most():
     model = made(noisy_bandit(), kl_coef=1.0).learn(4000)
     assert greedy_return(model, noisy_bandit()) == pytest.approx(0.85)

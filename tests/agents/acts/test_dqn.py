@@ -17,6 +17,7 @@ from tests.support.act_mdps import (
     noisy_bandit,
     vec_env,
 )
+from tests.support.by_day import by_day
 from tests.support.close import assert_close
 
 SMALL = {"learning_rate": 3e-3, "learning_starts": 50, "batch_size": 32, "train_freq": 1}
@@ -93,13 +94,13 @@ def test_the_loss_is_that_of_a_slow_version():
     assert len(batch.weights.unique()) > 1
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", by_day(VARIANTS, "n-step", "prioritised", "noisy"))
 def test_it_learns_the_masked_states_to_the_optimum(variant):
     model = made(**VARIANTS[variant]).learn(1000)
     assert greedy_return(model, five_states()) == pytest.approx(0.7)
 
 
-@pytest.mark.parametrize("variant", ["double", "noisy", "bootstrap"])
+@pytest.mark.parametrize("variant", by_day(["double", "noisy", "bootstrap"], "bootstrap"))
 def test_it_finds_the_better_arm_through_noise(variant):
     model = made(noisy_bandit(), **VARIANTS[variant]).learn(1200)
     assert greedy_return(model, noisy_bandit()) == pytest.approx(0.85)

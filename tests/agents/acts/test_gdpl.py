@@ -145,6 +145,7 @@ def test_the_reward_is_f_less_the_log_probability(expert, variant):
         assert_close(found, wanted)
 
 
+@pytest.mark.slow
 def test_the_estimator_comes_to_tell_the_expert_from_a_bad_policy(expert):
     model = made(expert, learning_rate=1e-9, estimation={"batch_size": 64})
     model.learn(2000)

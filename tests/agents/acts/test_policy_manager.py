@@ -8,6 +8,7 @@ import agents
 import dialgym
 from agents import DQN, GPSarsa
 from agents.acts.policy_manager import MultiDomainLearner
+from tests.support.by_day import by_day
 
 ID, CAM, SF = "dialgym/SlotFilling-Domains-act-v0", "CamRestaurants", "SFRestaurants"
 SMALL = {"dqn": {"buffer_size": 500, "learning_starts": 50}, "gp-sarsa": {"budget": 60}}
@@ -22,7 +23,7 @@ def made(domains=(CAM, SF), learner="gp-sarsa", **settings):
     )
 
 
-@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize("learner", by_day(LEARNERS, "gp-sarsa"))
 def test_with_one_domain_it_is_that_learner_alone(learner):
     manager = made([CAM], learner).learn(300)
     kind, policy = LEARNERS[learner]
@@ -75,7 +76,7 @@ def test_shared_rewards_are_those_of_the_whole_dialogue():
         assert all(any(one == pytest.approx(total) for total in left) for one in returns)
 
 
-@pytest.mark.parametrize("credit", ["own", "equal", "winner", "share"])
+@pytest.mark.parametrize("credit", by_day(["own", "equal", "winner", "share"], "own", "share"))
 def test_committees_share_their_members_and_the_credit(credit):
     manager = made(learner="committee", learner_kwargs={"credit": credit, "budget": 40})
     cam, sf = manager.models[CAM], manager.models[SF]

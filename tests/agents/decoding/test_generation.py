@@ -13,6 +13,7 @@ from agents.policies.value import ValueGPTPolicy
 from dialgym.language.constraints import AnyText, WordTrie
 from dialgym.language.tokenizers import END, FIRST_TEXT
 from dialgym.views.spaces import TokenBox
+from tests.support.by_day import by_day
 from tests.support.toy_tokens import SYSTEM, TOKENIZER, USER, V, box
 
 MOST, WINDOW = 3, 12
@@ -76,7 +77,7 @@ SPEAKERS = [
 ]
 
 
-@pytest.mark.parametrize("kwargs", SPEAKERS)
+@pytest.mark.parametrize("kwargs", by_day(SPEAKERS, SPEAKERS[1]))
 def test_samples_come_as_often_as_they_are_likely(kwargs):
     model, count = policy(**kwargs), 3000
     prompts = read_prompts(model, rows(), MOST)

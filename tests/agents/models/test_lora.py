@@ -15,6 +15,7 @@ from agents.models.gpt_config import GPTConfig
 from agents.models.hugging_face import HuggingFaceBackbone
 from agents.models.lora import add_lora, linear_maps
 from tests.agents.models.test_backbones import CLOSE, config_of
+from tests.support.by_day import by_day
 from tests.support.toy_tokens import Echo, V, box
 
 WINDOW = 12
@@ -126,7 +127,7 @@ ALGORITHMS = [(PPO, GPTPolicy), (MaskablePPO, MaskableGPTPolicy)]
 
 
 @pytest.mark.parametrize(("algorithm", "policy_class"), ALGORITHMS)
-@pytest.mark.parametrize("checkpointing", [False, True])
+@pytest.mark.parametrize("checkpointing", by_day([False, True], True))
 def test_training_leaves_the_base_alone_and_is_saved(
     algorithm, policy_class, checkpointing, tmp_path
 ):

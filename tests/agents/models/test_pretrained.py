@@ -20,6 +20,7 @@ from dialgym.io import hub
 from dialgym.language import CharTokenizer, HFTokenizer, WordTokenizer
 from dialgym.language.tokenizers import END, FIRST_TEXT, PAD, TAGS, UNK
 from tests.agents.models.test_backbones import CLOSE, config_of
+from tests.support.by_day import by_day
 from tests.support.pretend_hub import COMMIT
 from tests.support.toy_tokens import TOKENIZER, Echo, V, box
 
@@ -165,7 +166,7 @@ def test_the_first_policy_is_the_language_model(tied, tie, tmp_path):
     )
 
 
-@pytest.mark.parametrize("model_type", ["gpt2", "llama"])
+@pytest.mark.parametrize("model_type", by_day(["gpt2", "llama"], "gpt2"))
 @pytest.mark.parametrize("shared", [True, False])
 @pytest.mark.parametrize("lora", [None, {"r": 2}])
 def test_trains_saves_and_reloads_with_the_weights_of_the_file(model_type, shared, lora, tmp_path):

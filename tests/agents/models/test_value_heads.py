@@ -10,6 +10,7 @@ import agents
 from agents import ILQL, SequencePPO, ValueGPTPolicy
 from agents.models.heads import MLPHead
 from agents.training.hyperparameters import read_hyperparameters
+from tests.support.by_day import by_day
 from tests.support.resuming import assert_comes_back
 from tests.support.toy_policies import policy
 from tests.support.toy_tokens import Echo
@@ -48,7 +49,7 @@ def learner(head, **more):
     "name",
     [f"{HERE}:Scaled", f"{HERE}.Scaled", Scaled],
 )
-@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("shared", by_day([True, False], True))
 def test_a_head_by_name_gives_the_values_learns_and_is_saved(name, shared, tmp_path):
     model = learner({"class": name, "by": 3.0}, share_features_extractor=shared)
     assert type(model.policy.value_head).__name__ == "Scaled"

@@ -13,6 +13,7 @@ from agents import BC, CHAI
 from agents.decoding.generation import read_prompts, sample_utterances
 from agents.policies.utterance import prompts_within
 from dialgym.language.tokenizers import FIRST_TEXT, TAGS
+from tests.support.by_day import by_day
 from tests.support.resuming import assert_comes_back
 from tests.support.toy_dialogues import dialogues, echo, mean_losses, randomised
 from tests.support.word_games import ID, assert_two_parts_are_one_run, learner
@@ -128,7 +129,7 @@ def test_the_best_reply_is_that_of_the_greatest_lesser_target_value(games):
                 assert worth[row, j].item() == pytest.approx(lesser, abs=1e-4)
 
 
-@pytest.mark.parametrize("clone_steps", [0, 2, 4])
+@pytest.mark.parametrize("clone_steps", by_day([0, 2, 4], 2))
 def test_a_run_in_two_parts_is_the_same_as_one(clone_steps, games, tmp_path):
     assert_two_parts_are_one_run(lambda: made(games, clone_steps=clone_steps), games, tmp_path)
 

@@ -114,6 +114,7 @@ def test_a_saved_agent_asks_for_the_same_return(games, tmp_path):
     assert -6 <= mean <= 0
 
 
+@pytest.mark.slow
 def test_it_earns_what_it_is_asked_to_earn():
     kwargs = {"n_layer": 2, "n_head": 2, "n_embd": 32}
     model = DecisionTransformer(

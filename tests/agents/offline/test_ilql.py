@@ -17,6 +17,7 @@ from agents.offline.ilql import Estimates
 from agents.offline.losses import ValueLosses, conservative_loss, expectile_loss
 from agents.training.hyperparameters import read_hyperparameters
 from dialgym.language.tokenizers import TAGS
+from tests.support.by_day import by_day
 from tests.support.toy_dialogues import mean_losses, randomised
 from tests.support.word_games import ID, SMALL, assert_two_parts_are_one_run, learner
 
@@ -189,8 +190,18 @@ def next_value(kind, state, bounds):
     return state["v"].item()
 
 
-@pytest.mark.parametrize("policy", [{}, OWN_TRUNK], ids=["one-trunk", "own-trunk-no-mask"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("kind", "policy"),
+    [pytest.param(kind, {}, id=f"{kind}-one-trunk") for kind in KINDS]
+    + [
+        pytest.param(
+            *(kind, OWN_TRUNK),
+            id=f"{kind}-own-trunk-no-mask",
+            marks=[pytest.mark.slow] * (kind not in ("ilql", "probe")),
+        )
+        for kind in KINDS
+    ],
+)
 def test_losses_and_gradients_are_those_of_a_slow_version(kind, policy, games):
     model = randomised(made(kind, games, policy, gamma=0.9))
     batch = awkward_batch(games, 0.9)
@@ -295,9 +306,7 @@ def test_the_learners_tag_follows_what_a_limit_cut_off(games):
     assert last_places(ends[0]) == ([ends[0] - 1, ends[1] - 1], int(batch.tokens[0, ends[0] - 1]))
 
 
-@pytest.mark.parametrize(
-    "kind", [pytest.param(k, marks=[pytest.mark.slow] * (k in LIKE_ILQL)) for k in KINDS]
-)
+@pytest.mark.parametrize("kind", by_day(KINDS, "ilql", "psi"))
 def test_a_run_in_two_parts_is_the_same_as_one(kind, games, tmp_path):
     policy = {"share_features_extractor": False} if kind == "ilql" else {}
     half, other = assert_two_parts_are_one_run(

@@ -40,7 +40,13 @@ def test_divergence_and_entropy_in_numbers():
     assert entropy(logits).tolist() == pytest.approx([math.log(2), 1.5 * math.log(2)], abs=1e-6)
 
 
-@pytest.mark.parametrize("own", [False, True], ids=["one-trunk", "own-trunk"])
+@pytest.mark.parametrize(
+    "own",
+    [
+        pytest.param(False, id="one-trunk"),
+        pytest.param(True, id="own-trunk", marks=pytest.mark.slow),
+    ],
+)
 def test_decisions_are_what_the_policy_says_of_each_prefix(own, games):
     model = made(share_features_extractor=not own, decoding={"beta": 2.0, "advantage_clip": 0.5})
     model.updater.compute = Compute(micro_batch_tokens=150)

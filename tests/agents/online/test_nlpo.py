@@ -13,6 +13,7 @@ from agents.decoding.distributions import nucleus
 from agents.models.masking import packed_bits, unpacked_bits
 from dialgym.language.tokenizers import END
 from tests.agents.online.test_sequence_ppo import SMALL, STEPS, collected, gradient, limited
+from tests.support.by_day import by_day
 from tests.support.resuming import assert_comes_back
 from tests.support.toy_tokens import Echo, V
 
@@ -53,7 +54,10 @@ def test_packed_masks_are_those_of_numpy(seed, count):
     assert np.array_equal(unpacked_bits(packed, count), masks)
 
 
-@pytest.mark.parametrize("more", [{}, {"env_masks": True}, {"policy_kwargs": {"mask": False}}])
+MASKS = [{}, {"env_masks": True}, {"policy_kwargs": {"mask": False}}]
+
+
+@pytest.mark.parametrize("more", by_day(MASKS, MASKS[1]))
 def test_with_the_whole_vocabulary_it_is_ppo(more):
     kwargs = {"policy_kwargs": {**SMALL, **more.get("policy_kwargs", {})}}
     more = {**more, **kwargs, "ent_coef": 0.1, "kl": {"coef": 0.1}, "batch_size": 60}

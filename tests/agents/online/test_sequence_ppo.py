@@ -18,6 +18,7 @@ import agents
 import dialgym
 from agents import GRPO, GPTPolicy, SequencePPO
 from agents.models.masking import unpacked_bits
+from tests.support.by_day import by_day
 from tests.support.resuming import assert_comes_back
 from tests.support.toy_tokens import Echo
 
@@ -145,7 +146,7 @@ def test_a_limit_may_be_the_end():
             learning_rate=0.02, vf_coef=1.0, gae_lambda=0.9, seed=0,
             policy_kwargs={"n_layer": 1, "n_head": 1, "n_embd": 8},
         )  # fmt: skip
-        model.learn(8 * 16 * 20)
+        model.learn(8 * 16 * 10)
         models[truncation] = model.rollout_buffer.steps("values").mean()
     assert -2.2 < models["terminal"] < -0.8
     assert models["bootstrap"] < models["terminal"] - 0.5
@@ -331,7 +332,10 @@ def test_bfloat16_comes_near_float32_and_ratios_start_at_one():
 
 @pytest.mark.parametrize(
     ("algorithm", "pool"),
-    [(SequencePPO, DummyVecEnv), (GRPO, DummyVecEnv), (SequencePPO, SubprocVecEnv)],
+    by_day(
+        [(SequencePPO, DummyVecEnv), (GRPO, DummyVecEnv), (SequencePPO, SubprocVecEnv)],
+        (SequencePPO, SubprocVecEnv),
+    ),
 )
 def test_learns_in_stock_pools_saves_and_loads(algorithm, pool, tmp_path):
     settings = {"n_steps": 10, "batch_size": 32, "seed": 0, "policy_kwargs": SMALL}

@@ -19,6 +19,7 @@ from tests.support.act_mdps import (
     noisy_bandit,
     vec_env,
 )
+from tests.support.by_day import by_day
 from tests.support.close import assert_close
 
 SMALL = {"gamma": 0.99, "sigma": 0.3, "nu": 1e-6}
@@ -45,7 +46,7 @@ def test_it_finds_the_best_way_through_five_states(features, rows):
         {"act_kernel": "kind"},
         {"act_kernel": "hdc"},
         {"budget": 4},
-        {"kernel": "rbf", "scales_after": 100},
+        pytest.param({"kernel": "rbf", "scales_after": 100}, marks=pytest.mark.slow),
     ],
     ids=str,
 )
@@ -82,7 +83,7 @@ def test_a_dialogue_cut_off_is_worth_what_is_believed_to_follow():
     assert_close(dialogues.end(0).returns, [[3.0]])
 
 
-@pytest.mark.parametrize("steps", [500, 501, 502])
+@pytest.mark.parametrize("steps", by_day([500, 501, 502], 501))
 def test_a_saved_model_is_the_same_and_goes_on_the_same(steps):
     table = five_states()
     model, env = learned(table, steps, kernel="rbf")
