@@ -11,6 +11,7 @@ import dialgym
 from agents import BC, ILQL, ActAgent, BeamSpeaker, RankedSpeaker, UtteranceILQL, with_decoding
 from agents.policies.value import Decoding
 from dialgym.experiments import Result, benchmark
+from tests.support.by_day import by_day
 from tests.support.commands import fail, succeed
 from tests.support.toy_dialogues import randomised
 
@@ -70,7 +71,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", by_day(CASES, "tokens", "repeats", "beam"))
 def test_settings_are_those_set_by_hand(saved, case):
     settings, change = CASES[case]
     found, result = said(saved["ilql"], policy_kwargs=settings)

@@ -14,6 +14,7 @@ from stable_baselines3.common.evaluation import evaluate_policy
 from agents import EpisodeRolloutBuffer, GPTPolicy, MaskableEpisodeRolloutBuffer, MaskableGPTPolicy
 from agents.buffers.episodes import episode_batches
 from agents.models.prefixes import lengths_of
+from tests.support.by_day import by_day
 from tests.support.toy_policies import CLOSE, SMALL, WINDOW, plain, policy, random_rows
 from tests.support.toy_tokens import Echo, V, box
 
@@ -108,7 +109,10 @@ ALGORITHMS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
+BY_DAY = ("ppo", "a2c", "a2c-separate", "maskable-ppo", "maskable-ppo-episodes")
+
+
+@pytest.mark.parametrize("name", by_day(ALGORITHMS, *BY_DAY))
 def test_learns_evaluates_saves_and_loads(name, tmp_path):
     algorithm, policy_class, options = ALGORITHMS[name]
     options = {**options, "policy_kwargs": {**SMALL, **options.get("policy_kwargs", {})}}

@@ -22,6 +22,7 @@ from dialgym.rewards import Reply
 from dialgym.rewards.compose import make_rewards
 from dialgym.tasks.comments import Comments
 from tests.agents.models.test_pretrained import save_model
+from tests.support.by_day import by_day
 from tests.support.close import assert_close
 from tests.support.commands import fail, succeed
 from tests.support.toy_rewards import FAST, preferences, scored, write_lines
@@ -46,6 +47,7 @@ def test_what_is_better_is_learned(learned):
     assert json.loads((learned.folder / "metrics.json").read_text()) == figures
 
 
+@pytest.mark.slow
 def test_upvotes_are_learned_as_labels_and_paid_as_signs(tmp_path):
     """Scores up or down, told apart by cross-entropy: a reward of comments of 1 or -1."""
     limit = 103.0  # at least one polite word, as 71 % have
@@ -118,6 +120,7 @@ def test_a_flipped_bit_of_a_reward_model_is_found(learned, tmp_path):
         composite.score([Reply("a")])
 
 
+@pytest.mark.slow
 def test_scores_are_learned_in_their_own_units(tmp_path):
     data = write_lines(tmp_path / "scores.csv", scored(500))
     trained = train_reward_model(data, tmp_path / "model", epochs=6, **FAST)
@@ -131,7 +134,7 @@ def test_scores_are_learned_in_their_own_units(tmp_path):
     assert np.abs(found - expected).mean() < spread / 2
 
 
-@pytest.mark.parametrize("every", [None, 3])
+@pytest.mark.parametrize("every", by_day([None, 3], 3))
 def test_a_killed_run_ends_as_if_it_had_not_been(every, tmp_path, monkeypatch):
     data = write_lines(tmp_path / "pairs.jsonl", preferences(100))
     settings = {**TINY, "epochs": 3, "dropout": 0.1, "held_out": 0.2}
@@ -212,7 +215,7 @@ def test_training_stops_where_nothing_is_gained(tmp_path):
     assert len(history) == best + 1 + 2 < 60
 
 
-@pytest.mark.parametrize("model_type", ["gpt2", "llama"])
+@pytest.mark.parametrize("model_type", by_day(["gpt2", "llama"], "gpt2"))
 def test_a_checkpoint_is_gone_on_from(model_type, tmp_path):
     save_model(tmp_path / "base", model_type)
     lines = [

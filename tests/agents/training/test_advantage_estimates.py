@@ -51,6 +51,7 @@ def test_turns_are_whole_and_stand_where_they_were_taken(make):
     assert np.isfinite(worth.advantages).all()
 
 
+@pytest.mark.slow
 def test_returns_of_turns_are_right_but_for_noise():
     """With the group's mean as baseline GRPO is not biased, and its error is that of returns."""
     model = grpo()

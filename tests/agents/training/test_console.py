@@ -12,6 +12,7 @@ import dialgym
 from agents.training.callbacks import LearningCurve, LossCurve
 from agents.training.config import RECORD
 from dialgym.language import CharTokenizer
+from tests.support.by_day import by_day
 from tests.support.commands import fail, run, succeed
 from tests.support.players import SMALL
 from tests.support.resuming import assert_same_run
@@ -55,9 +56,10 @@ def test_a_run_begins_with_what_it_is_and_ends_with_what_came_of_it(tmp_path, mo
     assert dialgym.Result.from_dict(record["result"])[SMALL].returns.shape == (1, 20)
 
 
-@pytest.mark.parametrize("settings", [(), ("-s", "words=7")])
-def test_the_command_at_the_end_scores_the_run(settings, tmp_path, monkeypatch):
+@pytest.mark.parametrize("words", by_day([None, 7], 7))
+def test_the_command_at_the_end_scores_the_run(words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    settings = ("-s", f"words={words}") if words else ()
     text = succeed(*COMMAND, *PARAMETERS, *settings, "--final-episodes", "10")
     command = text.partition("dialgym evaluate ")[2].splitlines()[0].split()
     told = text.partition("return ")[2].split()[0]

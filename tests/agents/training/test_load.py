@@ -16,6 +16,7 @@ from dialgym import trust
 from dialgym.datasets import Dataset
 from dialgym.experiments import IncompatiblePolicyError
 from dialgym.io import hub
+from tests.support.by_day import by_day
 from tests.support.commands import fail, succeed
 from tests.support.pretend_hub import COMMIT
 from tests.support.resuming import assert_comes_back
@@ -73,15 +74,16 @@ def pickled(tmp_path_factory):
 PICKLE = r"theirs\.zip' is a pickle that Stable-Baselines3 .* trust=True \(--trust"
 
 
+COMMANDS = [
+    ["evaluate", "FILE", ID, "-n", "2"],
+    ["benchmark", "--policies", "theirs=FILE", "--ids", ID, "-n", "2", "--out", "OUT/scores"],
+    ["collect", ID, "--policy", "FILE", "--out", "OUT/games", "-n", "4", "--workers", "1"],
+    ["play", ID, "--policy", "FILE", "--seed", "0"],
+]
+
+
 @pytest.mark.parametrize(
-    "command",
-    [
-        ["evaluate", "FILE", ID, "-n", "2"],
-        ["benchmark", "--policies", "theirs=FILE", "--ids", ID, "-n", "2", "--out", "OUT/scores"],
-        ["collect", ID, "--policy", "FILE", "--out", "OUT/games", "-n", "4", "--workers", "1"],
-        ["play", ID, "--policy", "FILE", "--seed", "0"],
-    ],
-    ids=lambda command: command[0],
+    "command", by_day(COMMANDS, COMMANDS[0], COMMANDS[3]), ids=lambda command: command[0]
 )
 def test_commands_read_pickles_only_if_they_are_told_to(command, pickled, tmp_path):
     arguments = [

@@ -67,29 +67,29 @@ RUNS = {
     "recurrent-ppo": Run("recurrent-ppo", SLOTS, {**ROLLOUT, **LSTM}),
     "stock-a2c": Run("stock-a2c", SLOTS, {"n_steps": 8, "policy_kwargs": NET}),
     "trpo": Run("trpo", SLOTS, ROLLOUT),
-    "stock-dqn": off_policy(True, "stock-dqn"),
+    "stock-dqn": off_policy(algorithm="stock-dqn"),
     "stock-dqn-words": off_policy(True, "stock-dqn", WORDS),
     "qrdqn": off_policy(algorithm="qrdqn", policy_kwargs={"n_quantiles": 5}),
     "dqn-n-step": off_policy(True, n_steps=3, priority_alpha=0.6),
     "dqn-bootstrap": off_policy(policy_kwargs={"uncertainty": "bootstrap"}),
     "dqn-curious": off_policy(n_steps=1, policy_kwargs=CURIOUS),
     "bbqn": off_policy(algorithm="bbqn"),
-    "feudal-dqn": off_policy(True, "feudal-dqn"),
+    "feudal-dqn": off_policy(algorithm="feudal-dqn"),
     "feudal-gain": off_policy(algorithm="feudal-gain"),
     "feudal-acer": Run("feudal-acer", SLOTS, {**DIALOGUES, "learning_starts": 40}),
     "a2c": Run("a2c", SLOTS, DIALOGUES),
-    "enac": Run("enac", SLOTS, DIALOGUES, quick=True),
+    "enac": Run("enac", SLOTS, DIALOGUES),
     "acer": Run("acer", SLOTS, DIALOGUES, quick=True),
     "tracer": Run("tracer", SLOTS, DIALOGUES),
     "gp-sarsa": Run("gp-sarsa", SLOTS, {}, quick=True),
     "committee": Run("committee", SLOTS, {}),
-    "pg": Run("pg", WISHES, {}, quick=True),
+    "pg": Run("pg", WISHES, {}),
     "gdpl": Run("gdpl", WISHES, {"n_steps": 12}, quick=True),
-    "madpl": Run("madpl", WISHES, {}, quick=True),
+    "madpl": Run("madpl", WISHES, {}),
     "ppo": Run(
         "ppo", WORDS, {**TOKENS, **NORMALIZE, **DRAWN}, 360, True, {**SCORED, "eval_freq": 150}
     ),
-    "nlpo": Run("nlpo", WORDS, {**TOKENS, "top_p": 0.8, "mask_every": 3, "kl": STEERED}, 360, True),
+    "nlpo": Run("nlpo", WORDS, {**TOKENS, "top_p": 0.8, "mask_every": 3, "kl": STEERED}, 360),
     **{
         name: Run(name, WORDS, {**TOKENS, "n_steps": 48, "group_size": 2}, 500)
         for name in ("grpo", "expert-iteration")
@@ -106,7 +106,7 @@ RUNS = {
         for name, row in ALGORITHMS.items()
         if not row.plays and name != "mle"
     },
-    "ilql": Run("ilql", WORDS, STORED, 9, True, {**SCORED, "eval_freq": 3}),
+    "ilql": Run("ilql", WORDS, STORED, 9, more={**SCORED, "eval_freq": 3}),
     "chai": Run("chai", WORDS, {**STORED, "clone_steps": 4}, 9, True, {**SCORED, "eval_freq": 3}),
     "mle": Run("mle", WISHES, ACTS, 8),
     "cql-acts": Run("cql", SLOTS, ACTS, 8, True),
