@@ -119,6 +119,7 @@ def test_a_column_says_how_q_ranks_branches(tmp_path):
 # Penalties of yes and no
 
 
+@pytest.mark.slow
 def test_learners_of_a_penalty_are_trained_and_scored_under_it(tmp_path):
     recipe = small("yesno", 6)
     wanted = ["hard: BC", "hard: 10 % BC, likeliest", "hard: ILQL"]
@@ -179,6 +180,7 @@ def test_credit_of_each_method_is_judged(method, tmp_path):
 # Two learners
 
 
+@pytest.mark.slow
 def test_each_pair_is_judged(tmp_path):
     options = {"tokens": 300, "rows": 8, "policy_kwargs": {"n_layer": 1, "n_head": 2, "n_embd": 16}}
     recipe = small("pair", 8, 20, **options)

@@ -116,6 +116,7 @@ def test_intervals_are_over_seeds(done, out):
     assert not row["impatient"].home
 
 
+@pytest.mark.slow
 def test_the_command_writes_tables_and_pictures_and_scores_nothing_twice(
     done, out, tmp_path, monkeypatch, capsys
 ):

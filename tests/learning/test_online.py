@@ -26,6 +26,7 @@ QUICK = {
 @pytest.mark.parametrize(
     "algo", ["ppo", *[pytest.param(algo, marks=pytest.mark.slow) for algo in ("nlpo", "grpo")]]
 )
+@pytest.mark.slow
 def test_learns_to_use_the_colours(algo, tmp_path):
     timesteps, n_envs, overrides = QUICK[algo]
     model = train(

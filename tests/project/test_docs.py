@@ -130,6 +130,7 @@ SMALLER = {
     r"(n_envs=)\d{2,}": r"\g<1>8",
     r"(n_steps=)\d{2,}": r"\g<1>16",
     r"(episodes=)\d{3,}": r"\g<1>64",
+    r"(evaluate\([^()]*, )\d{3,}\b": r"\g<1>16",
     r"(evaluate\(model, ID)\)": r"\1, 4)",
 }
 """What `make test` runs in place of the sizes on a page; `make nightly` runs those."""

@@ -118,6 +118,7 @@ def test_the_wheel_works_away_from_the_repository(wheel: Path, install, tmp_path
     assert tmp_path in Path(found).parents
 
 
+@pytest.mark.slow
 def test_an_editable_install_reads_the_top_level_registry(install, tmp_path: Path):
     python = install("--no-build-isolation", "--editable", ROOT)
     for copy in python.parents[1].rglob("envs_registry.yaml"):

@@ -62,6 +62,7 @@ def test_an_agent_plays_as_its_row_says(agent: ZooAgent):
 
 
 @pytest.mark.parametrize("agent", EACH)
+@pytest.mark.slow
 def test_an_agent_with_shuffled_weights_does_not(agent: ZooAgent):
     model = agents.load(agent.place, device="cpu")
     draws = torch.Generator().manual_seed(0)

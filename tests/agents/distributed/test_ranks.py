@@ -18,6 +18,7 @@ from tests.support.torchrun import ALONE, ROOT, SUPPORT, TORCHRUN
 from tests.support.waiting import HANG_GUARD, wait_until
 
 
+@pytest.mark.slow
 def test_two_processes_learn_one_policy_of_each_kind(tmp_path):
     """Online, from stored dialogues and with a language model; the last as one process does."""
     dialgym.collect("Wordle-20-v0", "random-mixture", 40, seed=0, path=tmp_path / "games")

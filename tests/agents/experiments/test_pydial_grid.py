@@ -78,7 +78,10 @@ def test_a_cell_is_tested_after_each_number_of_dialogues(tmp_path):
     assert not (folder / "checkpoints").exists()
 
 
-@pytest.mark.parametrize("given", ["Hotels", "CamHotels", "path"])
+@pytest.mark.parametrize(
+    "given",
+    [*(pytest.param(one, marks=pytest.mark.slow) for one in ("Hotels", "CamHotels")), "path"],
+)
 def test_any_domain_that_loads_is_played_and_stands_in_the_tables(tmp_path, given):
     path = write_bakeries(tmp_path, "area")
     domain, source = (path, path) if given == "path" else (given, "built-in")

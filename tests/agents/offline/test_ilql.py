@@ -39,8 +39,6 @@ KINDS = {
     "deep": (ILQL, {}, {"q_head": DEEP, "value_head": DEEP["class"]}),
 }
 OWN_TRUNK = {"share_features_extractor": False, "mask": False}
-LIKE_ILQL = ("awac", "cal-ql", "margin", "sign", "heard", "detached", "probe", "bounded")
-"""Kinds whose losses are other, and of which nothing more is saved."""
 
 
 def made(kind, games=None, policy=None, **settings):

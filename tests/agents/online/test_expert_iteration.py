@@ -87,6 +87,7 @@ def test_the_gradient_is_that_of_the_loss_by_hand():
     torch.testing.assert_close(got, model.policy.backbone.wte.weight.grad)
 
 
+@pytest.mark.slow
 def test_it_learns_to_repeat_what_paid():
     """Echo pays for what was said before; chance alone does not rise."""
     model = ExpertIteration(

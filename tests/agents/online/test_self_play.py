@@ -90,6 +90,7 @@ def test_the_log_has_every_dialogue_of_both(played):
         assert list(learner.ep_success_buffer) == won
 
 
+@pytest.mark.slow
 def test_both_learn_at_once():
     """By chance the return is 2/3; with one who knows and one who does not, 4/3."""
     pair, learners = made(

@@ -34,6 +34,7 @@ def gpt2(tmp_path, pretend_hub):
     pretend_hub.add("gpt2", folder)
 
 
+@pytest.mark.slow
 def test_a_clone_and_ppo_by_the_files(gpt2, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     brief = ["-p", "batch_size=4", "--final-episodes", "2", "--device", "cpu"]

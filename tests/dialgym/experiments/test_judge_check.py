@@ -202,6 +202,7 @@ def simulated(rng, goals=60, rate=0.3, miss=0.1):
     return JudgedDialogues(scores, called, success, success + 0.0, words)
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_truth():
     rng, count = np.random.default_rng(0), 100
     many = simulated(np.random.default_rng(9), 100_000)

@@ -63,7 +63,9 @@ def check_planted(fault, episodes):
     assert {*audit.alarms} <= {fault, *FOLLOWING.get(fault, ())}
 
 
-@pytest.mark.parametrize("fault", ["invented value", "scratchpad"])
+@pytest.mark.parametrize(
+    "fault", ["invented value", pytest.param("scratchpad", marks=pytest.mark.slow)]
+)
 def test_a_planted_fault_is_found_at_its_rate(fault):
     pytest.importorskip("httpx", reason="the extra lm")
     check_planted(fault, 30)

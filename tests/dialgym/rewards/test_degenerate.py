@@ -39,6 +39,7 @@ def test_people_are_not(text):
     assert not is_degenerate(Reply(text, (PARENT,)))
 
 
+@pytest.mark.slow
 def test_hardly_any_reply_of_people_is_degenerate(data):
     replies = [reply for reply, _ in real_turns(data, "test")]
     assert np.mean([is_degenerate(reply) for reply in replies]) < 0.005

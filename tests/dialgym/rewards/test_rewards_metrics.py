@@ -32,6 +32,7 @@ def test_bleu_is_that_of_the_corpus(replies):
     )
 
 
+@pytest.mark.slow
 def test_measures_of_real_replies(data):
     replies = shuffled(real_turns(data, "validation"), random.Random(2), 300)
     found = metrics_of(replies, WITHOUT_INTENT)

@@ -271,6 +271,7 @@ def test_bad_files_are_one_clear_error(tmp_path, name, content, options, message
         Toxicity(data=str(tmp_path / name), **options).score([Reply("x")])
 
 
+@pytest.mark.slow
 def test_intent_on_real_dialogues_beats_the_most_common_act(data, empty_cache):
     turns = real_turns(data, "validation")
     taught, asked = turns[:2000], [reply for reply, _ in turns[2000:4000]]

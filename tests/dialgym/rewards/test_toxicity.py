@@ -129,6 +129,7 @@ def test_unseen_sentences_are_judged_nearly_as_well():
     assert (found[wanted == 2] == 2).mean() >= 0.8
 
 
+@pytest.mark.slow
 def test_the_rules_agree_with_people(data):
     path = str(data / "hate_offensive" / "labeled_data.csv")
     replies, labels = zip(*read_labelled(path, None, None, LEVELS)[:2000])

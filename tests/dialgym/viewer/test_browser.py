@@ -238,6 +238,7 @@ def test_themes_and_keys(page):
 
 
 @pytest.mark.parametrize("width", [1300, 400])
+@pytest.mark.slow
 def test_every_page_fits_the_window(page, width):
     metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
     page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)

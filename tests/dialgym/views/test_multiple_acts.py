@@ -69,6 +69,7 @@ def test_masks_in_the_form_of_maskable_ppo():
     assert np.stack(pool.env_method("action_masks")).shape == (3, 2 * THINGS)
 
 
+@pytest.mark.slow
 def test_ppo_learns_to_ask_for_everything_at_once():
     from stable_baselines3 import PPO
 

@@ -110,7 +110,7 @@ def test_longer_games_are_searched_as_well(partner):
 
 
 @pytest.mark.parametrize("partner", PARTNERS)
-@pytest.mark.parametrize("game", ["items", "goods", "price"])
+@pytest.mark.parametrize("game", ["items", pytest.param("goods", marks=pytest.mark.slow), "price"])
 def test_play_by_the_best_response_earns_what_it_promises_and_no_policy_more(game, partner):
     task, rng = Bargain(game, turns=5), np.random.default_rng(0)
     best, other = BestResponse(partner), PARTNERS[partner]()

@@ -57,7 +57,10 @@ def test_the_dialogues_and_rewards_are_those_of_an_agent_for_each_domain(domains
     [
         {"domains": [CAM]},
         pytest.param({**TWO, "env": 3}, marks=pytest.mark.slow),
-        {**TWO, "env": 6, "user": "unfriendly", "rewards": {"failure": -5}},
+        pytest.param(
+            {**TWO, "env": 6, "user": "unfriendly", "rewards": {"failure": -5}},
+            marks=pytest.mark.slow,
+        ),
         {"domains": [{"domain": "Hotels", "name": "A"}, {"domain": "Hotels", "name": "B"}]},
     ],
     ids=str,

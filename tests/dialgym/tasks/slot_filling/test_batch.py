@@ -56,7 +56,7 @@ def looped(task, rows, **kwargs):
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
-@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+@pytest.mark.parametrize("mode", ["NextStep", pytest.param("SameStep", marks=pytest.mark.slow)])
 def test_the_act_view_is_the_same_in_arrays_and_in_a_loop(settings, mode):
     task, rng = SlotFilling(**settings), np.random.default_rng(1)
     arrayed = ActVectorEnv(task, 7, autoreset_mode=mode, action_masks=True)

@@ -37,7 +37,14 @@ def test_the_rules_keep_their_word(env):
     check_task(SlotFilling("Restaurants", env), episodes=6, seed=env)
 
 
-@pytest.mark.parametrize("settings", [{"env": 3}, {"env": 6, "fidelity": "pydial"}, {"turns": 1}])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        pytest.param({"env": 3}, marks=pytest.mark.slow),
+        {"env": 6, "fidelity": "pydial"},
+        {"turns": 1},
+    ],
+)
 def test_all_views_agree(settings):
     """In short dialogues: the observations of tokens are as long as their limit allows."""
     task = SlotFilling("Shops", **{"turns": 6, **settings})

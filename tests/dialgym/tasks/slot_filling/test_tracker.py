@@ -257,6 +257,7 @@ class Nobody:
     """No tracker."""
 
 
+@pytest.mark.slow
 def test_a_tracker_of_your_own_is_asked_in_every_view():
     named = f"{__name__}:Sure"
     task = SlotFilling(env=6, tracker=named, turns=6)
