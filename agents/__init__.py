@@ -39,6 +39,7 @@ if TYPE_CHECKING:  # a class that is not named here is Any to a type checker
     from agents.buffers.episodes import EpisodeRolloutBuffer, MaskableEpisodeRolloutBuffer
     from agents.chat.act_agent import ActAgent
     from agents.chat.agent import ChatAgent
+    from agents.chat.planning import PlanningAgent
     from agents.chat.speaker import load_speaker
     from agents.guesser.training import train_guesser
     from agents.models.build import Execution
@@ -85,6 +86,7 @@ _HOMES = {
     "BeamSpeaker": "agents.policies.speakers",
     "ChatAgent": "agents.chat.agent",
     "Interrupted": "agents.training.interrupts",
+    "PlanningAgent": "agents.chat.planning",
     "RankedSpeaker": "agents.policies.speakers",
     "from_hub": "agents.publishing",
     "push_to_hub": "agents.publishing",

@@ -8,7 +8,7 @@ Source: Takanobu, Liang and Huang (2020), arXiv 2004.03809.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from pathlib import Path
 from typing import Any, NamedTuple, Unpack
@@ -23,9 +23,11 @@ from torch.nn.functional import mse_loss
 
 from agents.acts.base import ActAlgorithm, RolloutOptions, minibatches
 from agents.acts.pairs import OpenDialogue, OwnRewards, Played
+from agents.acts.past_selves import PAST, Cast, PastOptions, PastSelves
 from agents.policies.belief import BeliefPolicy
 from agents.returns import discounted_returns
 from agents.storage.models import load
+from dialgym.errors import share, with_settings
 from dialgym.views.spaces import maskable
 from dialgym.views.two_party import ActTwoPartyEnv
 
@@ -105,6 +107,11 @@ class MADPL(ActAlgorithm):
             in MultiWOZ 1 for each request left unanswered, and each constraint held back.
         empty_cost: what a party pays of its own for saying nothing at all; 5 times such a one
             in the paper.
+        own_share: share of what the dialogue gives a party that is paid to it alone; of the rest
+            both get the mean. 0 for parties with one aim, as in the paper, 1 for opponents.
+        past: earlier selves that are met in a share of the dialogues, `PastOptions`:
+            ``{"share": 0.5}`` those that learning began with, with ``kept`` and ``every`` a
+            population. None: there are none.
         values_hidden: units of the value network.
         values_rate: its learning rate.
         target_every: rollouts from one copy of the value network, which targets are read from, to
@@ -129,6 +136,8 @@ class MADPL(ActAlgorithm):
         clip_range: float = 0.2,
         own_coef: float = 1.0,
         empty_cost: float = 5.0,
+        own_share: float = 0.0,
+        past: Mapping[str, Any] | None = None,
         values_hidden: int = 100,
         values_rate: float = 1e-3,
         target_every: int = 1,
@@ -136,6 +145,8 @@ class MADPL(ActAlgorithm):
     ) -> None:
         self.partner = partner
         self.clip_range, self.own_coef, self.empty_cost = clip_range, own_coef, empty_cost
+        self.own_share = share("own_share of MADPL", own_share)
+        self.past_options = dict(past or {})
         self.values_hidden, self.values_rate = values_hidden, values_rate
         self.target_every = target_every
         self._given_lambda = gae_lambda
@@ -150,6 +161,8 @@ class MADPL(ActAlgorithm):
             self._open_pairs(self.env)
         partner = self._made_partner()
         self.partner_policy: BeliefPolicy = partner.to(self.device)
+        options = with_settings(PastOptions, PAST, self.past_options).checked()
+        self.past = PastSelves(self.policies, options).to(self.device)
         sizes = tuple(int(s.shape[0]) for s in (self.observation_space, self.partner_spaces[0]))  # type: ignore[index]
         self.values = HybridValues(sizes, self.values_hidden).to(self.device)  # type: ignore[arg-type]
         self.target_values = deepcopy(self.values).requires_grad_(False)
@@ -218,7 +231,9 @@ class MADPL(ActAlgorithm):
     # Rollout
 
     def collect(self, env: VecEnv, callback: BaseCallback) -> bool:
-        """A dialogue of each pair."""
+        """A dialogue of each pair, some of them with an earlier self."""
+        self.past.note(self._n_updates, self.policies)
+        cast = self.past.cast(len(self.pairs), self.rng)
         games = [
             OpenDialogue(pair, self.parties, int(self.rng.integers(2**31))) for pair in self.pairs
         ]
@@ -226,9 +241,9 @@ class MADPL(ActAlgorithm):
             before = np.array([game.over for game in games])
             infos: list[dict[str, Any]] = [{} for _ in games]
             floor = [game.floor for game in games]  # before anyone speaks
-            for party, policy in enumerate(self.policies):
-                rows = [row for row, who in enumerate(floor) if who == party]
-                if rows:
+            for party in range(2):
+                speaking = [row for row, who in enumerate(floor) if who == party]
+                for policy, rows in self._speakers(party, speaking, cast):
                     found = self._speak(party, policy, [games[row] for row in rows])
                     for row, info in zip(rows, found):
                         infos[row] = info
@@ -239,9 +254,26 @@ class MADPL(ActAlgorithm):
             if not callback.on_step():
                 return False
         self.turns = tuple(
-            self._turns([game.played[party] for game in games]) for party in range(2)
+            self._turns(
+                [g.played[party] for g, past in zip(games, cast) if not past or past[0] != party]
+            )
+            for party in range(2)
         )
         return True
+
+    def _speakers(
+        self, party: int, rows: list[int], cast: Cast
+    ) -> list[tuple[BeliefPolicy, list[int]]]:
+        """Policies of a party, each with the rows in which it speaks."""
+        groups: dict[int | None, list[int]] = {}
+        for row in rows:
+            past = cast[row]
+            groups.setdefault(past[1] if past and past[0] == party else None, []).append(row)
+        own = self.policies[party]
+        return [
+            (own if place is None else self.past.policy(place, party), found)
+            for place, found in groups.items()
+        ]
 
     def _speak(
         self, party: int, policy: BeliefPolicy, games: list[OpenDialogue]
@@ -253,7 +285,7 @@ class MADPL(ActAlgorithm):
         with torch.no_grad():
             seen, _ = policy.obs_to_tensor(np.stack([one[party] for one in both]))
             actions, _, log_probs = policy(seen, action_masks=masks)
-        costs = OwnRewards(self.own_coef, self.empty_cost)
+        costs = OwnRewards(self.own_coef, self.empty_cost, self.own_share)
         columns = zip(games, both, actions.cpu().numpy(), masks, log_probs.tolist())
         return [
             game.choose(party, (*beliefs, chosen, mask, log_prob), costs)
@@ -331,9 +363,11 @@ class MADPL(ActAlgorithm):
     # Stable-Baselines3
 
     def _excluded_save_params(self) -> list[str]:
-        return [*super()._excluded_save_params(), "partner", "pairs", "turns", "target_values"]
+        more = ["partner", "pairs", "turns", "target_values", "past"]
+        return [*super()._excluded_save_params(), *more]
 
     def _get_torch_save_params(self) -> tuple[list[str], list[str]]:
         modules, tensors = super()._get_torch_save_params()
         more = ["partner_policy", "partner_policy.optimizer", "values", "values_optimizer"]
-        return [*modules, *more, "target_values"], tensors
+        past = ["past"] if len(self.past.kept) else []
+        return [*modules, *more, "target_values", *past], tensors

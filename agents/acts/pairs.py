@@ -16,10 +16,13 @@ class OwnRewards(NamedTuple):
     Attributes:
         coef: weight of what the task says of it, `PartyActs.own_reward`.
         empty_cost: of saying nothing at all.
+        share: of what the dialogue gives a party, that is paid to it alone; of the rest both get
+            the mean.
     """
 
     coef: float
     empty_cost: float
+    share: float = 0.0
 
     def of(self, acts: PartyActs, state: Any, action: np.ndarray) -> float:
         """Of an action in a state."""
@@ -57,8 +60,9 @@ class OpenDialogue:
         own = costs.of(pair.task.acts[self.parties[party]], pair.dialogue_state, action)
         pair.step(action)
         self.played[party].add(decision, own)
-        for side in self.played:
-            side.gain(float(np.mean([pair.rewards[name] for name in self.parties])))
+        rewards = [pair.rewards[name] for name in self.parties]
+        for side, mine in zip(self.played, rewards):
+            side.gain((1 - costs.share) * float(np.mean(rewards)), costs.share * mine)
         self.total += pair.rewards[self.parties[0]]
         self.size += party == 0
         info = dict(pair.infos[self.parties[0]]) if party == 0 else {}
@@ -84,9 +88,10 @@ class Played:
         self.decisions.append(decision)
         self.rewards.append([own, 0.0])
 
-    def gain(self, reward: float) -> None:
-        """Someone has spoken, and this was the global reward; the party's last choice gets it."""
+    def gain(self, reward: float, own: float = 0.0) -> None:
+        """Someone has spoken: the party's last choice gets the global and its own reward."""
         if self.rewards:
+            self.rewards[-1][0] += own
             self.rewards[-1][1] += reward
 
     def end(self, last: tuple[np.ndarray, ...], terminated: bool) -> None:

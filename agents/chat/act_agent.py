@@ -10,7 +10,6 @@ import numpy as np
 import torch
 from gymnasium import spaces
 
-from agents.models.bernoulli import MaskedBernoulli
 from agents.policies.belief import BeliefPolicy
 from agents.storage.models import load
 from dialgym.io.saved_models import find_checkpoint
@@ -28,7 +27,31 @@ Generators = Sequence[np.random.Generator]
 LARGEST_SEED = 2**31
 
 
-class ActAgent:
+class ActChooser:
+    """A speaker and an act policy that chooses for many dialogues at once."""
+
+    def act(self, task: Any, state: Any, rng: np.random.Generator) -> Any:
+        """See `dialgym.tasks.ActPolicy`."""
+        return self.act_many(task, [state], [rng])[0]
+
+    def reply(self, task: Any, state: Any, rng: np.random.Generator) -> str:
+        """See `dialgym.simulators.Speaker`."""
+        return self.reply_many(task, [state], [rng])[0]
+
+    def reply_many(self, task: Any, states: Sequence[Any], rngs: Generators) -> list[str]:
+        """See `dialgym.simulators.BatchSpeaker`."""
+        chosen = self.act_many(task, states, rngs)
+        return [
+            task.acts[task.speaker(state)].say(state, action, rng)
+            for state, action, rng in zip(states, chosen, rngs)
+        ]
+
+    def act_many(self, task: Any, states: Sequence[Any], rngs: Generators) -> list[Any]:
+        """The actions of one party, which has the floor in all `states`."""
+        raise NotImplementedError
+
+
+class ActAgent(ActChooser):
     """A model over beliefs and acts as a speaker and as an act policy, of one dialogue or many.
 
     ``gym.make(id, simulator="runs/user")`` lets a learned user play,
@@ -56,37 +79,41 @@ class ActAgent:
         self.choosers = dict(zip(getattr(model, "parties", (None,)), choosers))
         self.deterministic = deterministic
 
-    def act(self, task: Any, state: Any, rng: np.random.Generator) -> Any:
-        """See `dialgym.tasks.ActPolicy`."""
-        return self.act_many(task, [state], [rng])[0]
-
-    def reply(self, task: Any, state: Any, rng: np.random.Generator) -> str:
-        """See `dialgym.simulators.Speaker`."""
-        return self.reply_many(task, [state], [rng])[0]
-
-    def reply_many(self, task: Any, states: Sequence[Any], rngs: Generators) -> list[str]:
-        """See `dialgym.simulators.BatchSpeaker`."""
-        chosen = self.act_many(task, states, rngs)
-        return [
-            task.acts[task.speaker(state)].say(state, action, rng)
-            for state, action, rng in zip(states, chosen, rngs)
-        ]
-
     def act_many(self, task: Any, states: Sequence[Any], rngs: Generators) -> list[Any]:
-        """The actions of one party, which has the floor in all `states`."""
         found = [states[k] for k in range(len(rngs))]
-        party = task.speaker(found[0])
+        chooser, beliefs, allowed = self._before(task, found)
+        best = chooser.best if self.deterministic is None else self.deterministic
+        chosen = chooser.choose(beliefs, allowed, best, rngs)
+        multiple = task.acts[task.speaker(found[0])].multiple
+        return list(chosen.astype(np.int8)) if multiple else chosen.tolist()
+
+    def probabilities(self, task: Any, states: Sequence[Any]) -> np.ndarray:
+        """(k, A) float64: of each act, where one is chosen, of the party that has the floor in all.
+
+        Raises:
+            ValueError: the model has no distribution over single acts.
+        """
+        chooser, beliefs, allowed = self._before(task, states)
+        if not isinstance(chooser, _ByDistribution) or chooser.several:
+            raise ValueError(
+                "ActAgent: expected a model with agents.BeliefPolicy that chooses one act at a "
+                "time, as probabilities are asked for; clone one with agents.BC"
+            )
+        return chooser.probabilities(beliefs, allowed)
+
+    def _before(
+        self, task: Any, states: Sequence[Any]
+    ) -> tuple[_ByDistribution | _ByPredict, np.ndarray, np.ndarray]:
+        """Chooser of the party, what it sees, and what is allowed."""
+        party = task.speaker(states[0])
         chooser, acts = self.choosers.get(party) or self.choosers[None], task.acts[party]
-        beliefs = np.stack([acts.observe(state) for state in found])
+        beliefs = acts.observe_many(states)
         if beliefs.shape[1:] != chooser.observation_space.shape:
             raise ValueError(
                 f"ActAgent: expected beliefs of shape {chooser.observation_space.shape}, as it "
                 f"learned with, got {beliefs.shape[1:]} of the {party} of {task.name}"
             )
-        allowed = np.stack([acts.mask(state) for state in found])
-        best = chooser.best if self.deterministic is None else self.deterministic
-        chosen = chooser.choose(beliefs, allowed, best, rngs)
-        return list(chosen.astype(np.int8)) if acts.multiple else chosen.tolist()
+        return chooser, beliefs, acts.mask_many(states)
 
 
 def _chooser(model: Any) -> _ByDistribution | _ByPredict:
@@ -121,19 +148,30 @@ class _ByDistribution:
         policy.set_training_mode(False)
         self.policy = policy
         self.observation_space, self.action_space = policy.observation_space, policy.action_space
+        self.several = isinstance(policy.action_space, spaces.MultiBinary)
+
+    def _distribution(self, beliefs: np.ndarray, allowed: np.ndarray) -> Any:
+        masks = maskable(allowed, self.action_space)
+        seen, _ = self.policy.obs_to_tensor(beliefs)
+        return self.policy.get_distribution(seen, masks)  # type: ignore[arg-type]
+
+    @torch.no_grad()
+    def probabilities(self, beliefs: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+        """(n, A) float64: of each act, for beliefs (n, B), among those `allowed` (n, A)."""
+        found = self._distribution(beliefs, allowed).distribution.probs
+        probabilities: np.ndarray = found.double().cpu().numpy()
+        return probabilities
 
     @torch.no_grad()
     def choose(
         self, beliefs: np.ndarray, allowed: np.ndarray, best: bool, rngs: Generators
     ) -> np.ndarray:
         """Actions (n,) or (n, A) for beliefs (n, B), among those `allowed` (n, A)."""
-        masks = maskable(allowed, self.action_space)
-        seen, _ = self.policy.obs_to_tensor(beliefs)
-        distribution: Any = self.policy.get_distribution(seen, masks)  # type: ignore[arg-type]
+        distribution = self._distribution(beliefs, allowed)
         if best:
             modes: np.ndarray = distribution.mode().cpu().numpy()
             return modes
-        if isinstance(distribution, MaskedBernoulli):
+        if self.several:
             rates = torch.sigmoid(distribution.logits).cpu().numpy()
             return np.stack([rng.random(len(p)) < p for rng, p in zip(rngs, rates)])
         rates = distribution.distribution.probs.double().cumsum(-1).cpu().numpy()

@@ -36,6 +36,7 @@ from dialgym.io.checksums import checksum
 from dialgym.io.files import read_json
 from dialgym.io.objects import load
 from dialgym.rollouts.player import make_dialogue
+from dialgym.trust import is_code
 from dialgym.versions import hardware
 
 FORM = "dialgym recipe row 1"
@@ -43,6 +44,8 @@ EVALUATION_SEED = 7_000
 """Added to that of a training: of the episodes that score it."""
 AT_ONCE = 256
 """Dialogues at a time, on which draws depend."""
+MODEL_OF = "@"
+"""Begins a value of a recipe that stands for the file of a method's model: ``@NAME``."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +107,19 @@ class RecipeJob(Job):
         seed = self.seed + int(ahead or 0)
         return replace(self, method=self.recipe.methods[name], seed=seed)
 
+    def filled(self, value: Any) -> Any:
+        """A value with the file of a method's model, of the same seed, for each ``@NAME``."""
+        if isinstance(value, Mapping):
+            return {name: self.filled(one) for name, one in value.items()}
+        named = isinstance(value, str) and value.startswith(MODEL_OF)
+        return str(self.of(value[len(MODEL_OF) :]).model) if named else value
+
+    @property
+    def rules_settings(self) -> dict[str, Any]:
+        """Settings of the environment without those that name models."""
+        settings = self.method.settings
+        return {name: value for name, value in settings.items() if self.filled(value) == value}
+
     def description(self) -> dict[str, Any]:
         """Plain values that determine the figures."""
         recipe, method = self.recipe, self.method
@@ -143,14 +159,17 @@ class RecipeJob(Job):
 
     def hashes(self) -> dict[str, Any]:
         """Hash what the figures depend on: rules, model, stored dialogues."""
-        method = self.method
-        task = make_dialogue(method.environment, method.settings).task
-        found = {
-            "rules": rules_of(method.environment, method.settings)._asdict(),
+        method, settings = self.method, self.rules_settings
+        task = make_dialogue(method.environment, settings).task
+        found: dict[str, Any] = {
+            "rules": rules_of(method.environment, settings)._asdict(),
             "source": task.stand_in or AS_NAMED,
         }
         if method.policy is None:
             found["model"] = checksum(self.model)
+        elif method.needs:
+            read = {name: self.of(name).model for name in method.needs}
+            found["models"] = {name: checksum(file) for name, file in read.items()}
         if method.data:
             found["data"] = digest_of(self.dialogues(method.data))
         return found
@@ -159,12 +178,20 @@ class RecipeJob(Job):
         """Play the dialogues that score it."""
         method = self.method
         torch.manual_seed(self.seed)
+        policy = self.filled(method.policy or str(self.model))
+        if isinstance(method.policy, str) and is_code(method.policy):
+            policy = load(method.policy)(self)
+        return self.scored(policy, method.settings)
+
+    def scored(self, policy: Any, settings: Mapping[str, Any]) -> Episodes:
+        """Let a policy play the dialogues that score it, with settings of the environment."""
+        method = self.method
         return dialgym.evaluate(
-            method.policy or str(self.model),
+            policy,
             method.environment,
             self.recipe.episodes,
             [EVALUATION_SEED + self.seed],
-            method.settings,
+            self.filled(settings),
             deterministic=method.actions == "greedy",
             num_envs=AT_ONCE,
         )[method.environment]
@@ -178,8 +205,8 @@ class RecipeJob(Job):
             method.environment,
             self.folder,
             self.seed,
-            hyperparameters=method.hyperparameters,
-            env_kwargs={**method.settings} or None,
+            hyperparameters=self.filled(method.hyperparameters),
+            env_kwargs=self.filled(method.settings) or None,
             data=self.dialogues(method.data) if method.data else None,
             init_from=self.of(method.start).model if method.start else None,
             device=self.device,
@@ -196,7 +223,7 @@ class RecipeJob(Job):
             stored.policy,
             stored.episodes,
             seed=self.seed if stored.seed is None else stored.seed,
-            env_kwargs={**self.method.settings, **stored.settings},
+            env_kwargs={**self.rules_settings, **stored.settings},
             policy_kwargs=dict(stored.policy_kwargs),
         )
 

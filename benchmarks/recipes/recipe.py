@@ -39,12 +39,15 @@ class Dialogues:
 class Method:
     """A line of the table.
 
+    ``@NAME`` in settings, in hyperparameters or as the policy stands for the model of one of the
+    methods that it needs.
+
     Attributes:
         name: of the line.
         environment: an id.
         settings: of the environment.
-        policy: one that is scored, and nothing is trained: a registered name, or a mapping of it
-            and its settings.
+        policy: one that is scored, and nothing is trained: a registered name, a mapping of it and
+            its settings, or ``module:function`` that makes it, called with the job.
         algorithm: by which it is trained.
         hyperparameters: other than the configured ones.
         fields: further fields of `agents.TrainConfig`.

@@ -122,4 +122,4 @@ def _origin(job: RecipeJob, values: Mapping[str, Any]) -> RowOrigin:
     source = values["hashes"]["source"]
     rules = Fingerprint.of_values(values["hashes"]["rules"])
     stand_in = None if source == AS_NAMED else source
-    return RowOrigin(job.method.name, job.method.environment, job.method.settings, stand_in, rules)
+    return RowOrigin(job.method.name, job.method.environment, job.rules_settings, stand_in, rules)

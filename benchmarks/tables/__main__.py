@@ -70,6 +70,8 @@ RECIPES: Mapping[str, str] = MappingProxyType(
     {
         "adversarial": "adversarial --seeds 3",
         "bargain_learning": "bargain --seeds 5",
+        "bargain_people": "bargain_people --seeds 5",
+        "bargain_self_play": "bargain_self_play --seeds 5",
         "credit": "credit --seeds 5",
         "yes_no": "yesno --seeds 3",
         "pair": "pair --seeds 3",

@@ -134,6 +134,10 @@ class PartyActs(ABC):
     def observe(self, state: Any) -> np.ndarray:
         """(B,) float32, a new array: what the party knows or believes in this state."""
 
+    def observe_many(self, states: Sequence[Any]) -> np.ndarray:
+        """(k, B) float32: the same of k dialogues."""
+        return np.stack([self.observe(state) for state in states])
+
     @abstractmethod
     def text(self, state: Any, action: Any, rng: np.random.Generator) -> str:
         """Utterance of the party by an `Action`; each of the action space is legal."""
@@ -153,6 +157,10 @@ class PartyActs(ABC):
         At least one where an action is one act; a vector can always be all 0.
         """
         return np.ones(len(self.names), bool)
+
+    def mask_many(self, states: Sequence[Any]) -> np.ndarray:
+        """(k, A) bool: the same of k dialogues."""
+        return np.stack([self.mask(state) for state in states])
 
     def allows(self, state: Any, action: Any) -> bool:
         """Tell if an action is one that the mask allows."""

@@ -1,5 +1,6 @@
 """Exact posteriors over what a task hides, and the information that an utterance gains about it."""
 
+from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -30,6 +31,22 @@ class ExactPosterior(Protocol):
 
     def suppose(self, state: Any, place: int) -> Any:
         """A copy of a dialogue in which another thing is hidden, the rest being as it was."""
+        ...
+
+
+@runtime_checkable
+class SupposesHidden(Protocol):
+    """A task in which a party can think of all that it is not told, to plan ahead."""
+
+    def suppositions(self, state: Any, party: str) -> Sequence[Any]:
+        """Copies of a dialogue, one for each thing that may be hidden from a party.
+
+        All are equally likely before anybody speaks. What is hidden in `state` is not looked at.
+        """
+        ...
+
+    def begun(self, state: Any) -> Any:
+        """The same dialogue before anybody spoke."""
         ...
 
 

@@ -276,3 +276,64 @@ def test_a_language_model_learns_within_the_constraint(method, model, tmp_path):
         [before] = [row["statistics"]["return"] for row in map(finished, jobs[0].needs)]
         assert line.measured["gain"] == pytest.approx(line.means - before, abs=1e-5)
     assert row_of(report(recipe, [line]), method).startswith(f"| {method} | 1 | -")
+
+
+# Negotiators and clones of people
+
+PEOPLE = (
+    "<input> 1 4 4 1 1 2 </input> <dialogue> YOU: i would like 4 hats and you can have the rest . "
+    "<eos> THEM: hm <eos> YOU: i need hats <eos> THEM: deal <eos> YOU: <selection> </dialogue> "
+    "<output> item0=0 item1=4 item2=0 item0=1 item1=0 item2=1 </output> "
+    "<partner_input> 1 0 4 2 1 2 </partner_input>"
+)
+
+
+@pytest.fixture
+def people(tmp_path, monkeypatch):
+    """Three dialogues of people in each split."""
+    for split in ("train", "test"):
+        (tmp_path / f"{split}.txt").write_text("\n".join(
+            PEOPLE.replace("i need hats", words) for words in ("i need hats", "hello", "no")
+        ))  # fmt: skip
+    monkeypatch.setenv("DIALGYM_BARGAIN", str(tmp_path))
+
+
+def test_negotiators_play_a_clone_of_people(people, tmp_path):
+    recipe = small("bargain_people", 6, 3, hyperparameters={"n_envs": 4, "n_steps": 8})
+    jobs = jobs_in(tmp_path, recipe, 1)
+    rows = perform(jobs)
+    shown = report(recipe, lines(rows)).splitlines()
+    assert [line.split(" | ")[0] for line in shown[2:6]] == [
+        "| likelihood", "| RL", "| rollouts", "| RL with rollouts"
+    ]  # fmt: skip
+    for job, row in rows.items():
+        own, deals = row["episodes"]["returns"], row["episodes"]["solved"]
+        agreed = [points for points, deal in zip(own, deals) if deal]
+        assert row["measured"]["where agreed"] == pytest.approx(np.mean(agreed or [0]))
+        assert row["hashes"]["rules"] == next(iter(rows.values()))["hashes"]["rules"]
+        assert {*row["hashes"].get("models", {})} == (
+            {*job.method.needs} if job.method.policy else set()
+        )
+    partner, learned = jobs[0].of("partner"), jobs[1]
+    assert agents.load(partner.model).trained_in["settings"]["learner"] == "user"
+    assert agents.load(learned.model).trained_in["settings"] == {
+        "contexts": "train", "simulator": str(partner.model)
+    }  # fmt: skip
+
+
+def test_those_who_learn_with_themselves_meet_others(people, tmp_path):
+    recipe = small("bargain_self_play", 4, 3, hyperparameters={"n_envs": 4})
+    wanted = ["clones of people", "from clones, half with earlier selves", "with a clone"]
+    jobs = jobs_in(tmp_path, recipe, 1, wanted)
+    clones, pair, alone = (row["measured"] for row in perform(jobs).values())
+    partners = {"a clone", "another clone", "conceding", "fair", "stubborn", "tit-for-tat"}
+    for found in (clones, pair, alone):
+        assert partners <= {*found}
+        scripted = [found[name] for name in recipe.options["scripted"]]
+        assert found["scripted"] == pytest.approx(np.mean(scripted))
+    assert ("itself" in clones, "itself" in pair, "itself" in alone) == (False, True, False)
+    assert "first" not in clones
+    assert 0 <= pair["first"] <= 1
+    learned = agents.load(jobs[1].model)
+    assert len(learned.past.kept) == 8
+    assert jobs[1].of("partner").model != jobs[1].of("partner+1").model

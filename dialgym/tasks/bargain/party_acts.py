@@ -1,5 +1,6 @@
 """Acts of both parties of bargaining."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -78,8 +79,14 @@ class NegotiatorActs(PartyActs):
     def observe(self, state: BargainState) -> np.ndarray:
         return self.observed(views([state], self.party))[0].copy()
 
+    def observe_many(self, states: Sequence[BargainState]) -> np.ndarray:
+        return self.observed(views(states, self.party))
+
     def mask(self, state: BargainState) -> np.ndarray:
         return self.masks(views([state], self.party))[0].copy()
+
+    def mask_many(self, states: Sequence[BargainState]) -> np.ndarray:
+        return self.masks(views(states, self.party))
 
     def text(self, state: BargainState, action: Any, rng: Generator) -> str:
         """The text of an act; of a proposal of more than there is, that of as much as there is."""

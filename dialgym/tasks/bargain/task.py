@@ -248,6 +248,21 @@ class Bargain(Task):
             )
         return self.game.scenarios[keep]
 
+    def suppositions(self, state: BargainState, party: str) -> list[BargainState]:
+        """See `dialgym.tasks.posterior.SupposesHidden`: by all values of the other that can be."""
+        at = self.parties.index(party)
+        known = (state.system, state.user)[at]
+        found = []
+        for pair in self.game.scenarios[self.game.scenarios[:, at] == known].tolist():
+            other = state.copy()
+            other.system, other.user = pair
+            found.append(other)
+        return found
+
+    def begun(self, state: BargainState) -> BargainState:
+        """The negotiation before anybody spoke."""
+        return BargainState(state.system, state.user)
+
     def table(self, state: BargainState, party: int) -> int:
         """The row of what is on the table, as the party of that index knows it."""
         return int(self.game.table_of[party][state.user if party else state.system])

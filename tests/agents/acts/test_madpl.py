@@ -202,3 +202,85 @@ def test_an_agent_plays_whichever_side_has_the_floor(model):
     agent = ActAgent(model)
     assert isinstance(agent, ActAgent)
     assert agent.choosers.keys() == {"system", "user"}
+
+
+# Opponents
+
+
+BARGAIN = "dialgym/Bargain-Goods-act-v0"
+
+
+def opponents(**settings):
+    env = dialgym.sb3_vec_env(BARGAIN, 8, seed=0, turns=3)
+    narrow = {"net_arch": [8]}
+    given = {"seed": 0, "values_hidden": 8, "gamma": 1.0, "policy_kwargs": narrow, **settings}
+    model = MADPL("MlpPolicy", env, **given)
+    model.set_logger(Logger(None, []))
+    return model
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_each_is_paid_its_own_reward_or_the_mean_of_both(share):
+    model = opponents(own_share=share)
+    model.train = lambda: None
+    model.learn(1)
+    ends = [pair.dialogue_state for pair in model.pairs]
+    points = np.array([model.pairs[0].task.points(state) for state in ends], float)
+    for party, turns in enumerate(model.turns):
+        said = turns.last.cumsum(0) - turns.last.long()
+        spoke = [row for row, state in enumerate(ends) if state.turns - (party and state.waiting)]
+        paid = np.zeros((len(spoke), 2))
+        np.add.at(paid, said.numpy(), turns.rewards.numpy())
+        assert np.allclose(paid[:, 0], share * points[spoke, party])
+        assert np.allclose(paid[:, 1], (1 - share) * points[spoke].mean(1))
+
+
+def test_who_is_an_earlier_self_does_not_learn():
+    model = opponents(past={"share": 0.5, "kept": 2, "every": 2})
+    heard = []
+    speakers = model._speakers
+    model._speakers = lambda *given: heard.extend(speakers(*given)) or speakers(*given)
+    model.learn(1)
+    played = [int(turns.last.sum()) for turns in model.turns]
+    assert played[0] == 6  # of eight dialogues two have an earlier system, two an earlier user
+    assert 0 < played[1] <= 6
+    past = [policy for policy, _ in heard if policy not in model.policies]
+    assert past
+    assert all(any(policy is one for pair in model.past.kept for one in pair) for policy in past)
+
+
+def test_earlier_selves_are_those_of_every_so_many_rollouts():
+    model = opponents(past={"share": 0.25, "kept": 2, "every": 2})
+    seen, after = torch.rand((3, model.observation_space.shape[0])), []
+
+    def says(policy):
+        return policy.get_distribution(seen).distribution.logits.detach()
+
+    first = says(model.policy)
+    train = model.train
+    model.train = lambda: (after.append(says(model.policy)), train())
+    while len(after) < 4:
+        model.learn(1, reset_num_timesteps=False)
+    kept = [says(pair[0]) for pair in model.past.kept]
+    torch.testing.assert_close(kept[0], first)
+    torch.testing.assert_close(kept[1], after[2])
+    assert not torch.equal(kept[1], first)
+
+
+def test_a_saved_pair_keeps_its_earlier_selves(tmp_path):
+    model = opponents(past={"share": 0.5}).learn(1)
+    model.save(tmp_path / "pair")
+    again = agents.load(tmp_path / "pair")
+    for one, other in zip(model.past.parameters(), again.past.parameters(), strict=True):
+        torch.testing.assert_close(one, other)
+
+
+@pytest.mark.parametrize(("settings", "message"), [
+    ({"past": {"share": 2}}, "share of past of MADPL must be from 0 to 1"),
+    ({"past": {"kept": 0}}, "kept of past of MADPL must be a whole number from 1"),
+    ({"past": {"part": 1}}, "unknown setting 'part'"),
+    ({"own_share": -1}, "own_share of MADPL must be from 0 to 1"),
+])  # fmt: skip
+def test_settings_of_opponents_are_checked(settings, message):
+    with pytest.raises(ValueError, match=message):
+        opponents(**settings)
