@@ -321,7 +321,8 @@ def test_negotiators_play_a_clone_of_people(people, tmp_path):
     }  # fmt: skip
 
 
-def test_those_who_learn_with_themselves_meet_others(people, tmp_path):
+def test_those_who_learn_with_themselves_meet_others(people, tmp_path, monkeypatch):
+    monkeypatch.setattr("agents.training.prepare.STOCK_INTERVAL", 1)
     recipe = small("bargain_self_play", 4, 3, hyperparameters={"n_envs": 4})
     wanted = ["clones of people", "from clones, half with earlier selves", "with a clone"]
     jobs = jobs_in(tmp_path, recipe, 1, wanted)
