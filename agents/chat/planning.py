@@ -167,6 +167,6 @@ def _suppositions(task: Any, state: Any, party: str) -> Sequence[Any]:
 
 
 def _ends(groups: Sequence[Sequence[Any]]) -> np.ndarray:
-    """Where groups that lie one after the other end, but for the last."""
+    """Ends of groups that lie one after the other, but for the last."""
     ends: np.ndarray = np.cumsum([len(group) for group in groups])[:-1]
     return ends
