@@ -10,7 +10,7 @@ from tests.support.sources import ROOT, Definition, code_lines, files, source_of
 PACKAGES = ("dialgym", "agents")
 FILES = files(*PACKAGES)
 QUESTION = re.compile(r"(What|Whether|Who|How|Where)\b")
-MOST_PARAMETERS, LARGE_SIGNATURES = 12, 4
+MOST_PARAMETERS, LARGE_SIGNATURES = 12, 5
 """Parameters of a function, and the constructors in the shape of Stable-Baselines3 beyond them."""
 ROOT_FILES, STEMS, LINES = 10, 10, 410
 """Files at the root, file names that stand three times in a package, lines of a file. These, and
