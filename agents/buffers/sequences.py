@@ -245,6 +245,7 @@ class SequenceBatch(NamedTuple):
     reference_log_probs: Tensor | None  # (n,) of the actions under the reference
     allowed: Tensor | None  # (n, V) bool, or its bits (n, ceil(V / 8)) uint8; None: everything
     features: Tensor | None  # (S, F) beside the tokens
+    weights: Tensor | None = None  # (n,) of the losses in the mean of a minibatch; None: 1 each
 
 
 @dataclass(frozen=True)

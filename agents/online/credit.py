@@ -1,4 +1,4 @@
-"""Credit assignment by episode, by turn, or by turns in the same situation.
+"""Credit assignment: by episode, by turn, by turns in the same situation, or by values.
 
 Arrays by step are (T, n): T steps of n dialogues, those of a group side by side.
 """
@@ -7,12 +7,17 @@ from __future__ import annotations
 
 import numpy as np
 
-BASELINES = ("mean", "leave-one-out")
-CREDITS = ("episode", "turn", "situation")
+from agents.returns import turn_returns
+
+BASELINES = ("mean", "leave-one-out", "batch")
+SCALES = ("group", "batch", "none")
+CREDITS = ("episode", "turn", "anchor", "prefix", "exact")
+VALUES = ("prefix", "exact")
+"""Credits that are differences of values."""
 
 
 def group_advantages(
-    returns: np.ndarray, groups: np.ndarray, baseline: str, scale: bool
+    returns: np.ndarray, groups: np.ndarray, baseline: str, scale: str
 ) -> np.ndarray:
     """Returns (m,) less the baseline of their group, (m,) float32.
 
@@ -22,9 +27,13 @@ def group_advantages(
     Args:
         returns: (m,).
         groups: (m,), what each is compared within; any labels.
-        baseline: "mean" of the group, or of the group's other members ("leave-one-out").
-        scale: divide by the deviation of the group.
+        baseline: "mean" of the group, of the group's other members ("leave-one-out"), or of all
+            ("batch"), as if these were one group.
+        scale: divide by the deviation within the "group", by that of all returns ("batch"), or by
+            "none".
     """
+    if baseline == "batch":
+        groups = np.zeros(len(returns), np.int64)
     _, number, counts = np.unique(groups, return_inverse=True, return_counts=True)
     values = returns.astype(np.float64)
     mean = np.bincount(number, values) / counts
@@ -32,8 +41,10 @@ def group_advantages(
     deviation = np.sqrt(np.bincount(number, advantages**2) / counts)
     if baseline == "leave-one-out":
         advantages = advantages * (counts / np.maximum(counts - 1, 1))[number]
-    if scale:
+    if scale == "group":
         advantages = advantages / (deviation[number] + 1e-6)
+    elif scale == "batch":
+        advantages = advantages / (values.std() + 1e-6)
     advantages[all_equal(values, groups)] = 0
     return advantages.astype(np.float32)
 
@@ -65,7 +76,7 @@ def turn_advantages(
     said: np.ndarray,
     labels: np.ndarray,
     baseline: str,
-    scale: bool,
+    scale: str,
 ) -> np.ndarray:
     """(T, n) float32: the return from each turn on, less that of turns with the same label.
 
@@ -81,7 +92,13 @@ def turn_advantages(
     reached[turns[said], columns[said]] = True
     advantages = np.zeros(returns.shape, np.float32)
     advantages[reached] = group_advantages(returns[reached], labels[reached], baseline, scale)
-    return advantages[turns, columns]
+    return of_steps(advantages, turns)
+
+
+def of_steps(values: np.ndarray, turns: np.ndarray) -> np.ndarray:
+    """(T, n) float32: of each step the value of its turn, of values (K, n) of turns."""
+    columns = np.broadcast_to(np.arange(values.shape[1]), turns.shape)
+    return values[turns, columns].astype(np.float32)
 
 
 def same_turn(count: int, groups: np.ndarray) -> np.ndarray:
@@ -101,11 +118,41 @@ def same_situation(
         turns, said: (T, n), as of `turn_advantages`.
         groups: (n,) int.
     """
-    begun = np.zeros((int(turns.max(initial=0)) + 1, turns.shape[1]), np.uint64)
-    columns = np.broadcast_to(np.arange(turns.shape[1]), turns.shape)
-    # the first step of a turn is written last
-    steps = np.flatnonzero(said)[::-1]
-    begun[turns.flat[steps], columns.flat[steps]] = situations.flat[steps]
+    begun = at_beginnings(situations, turns, said)
     pairs = np.stack([begun, np.broadcast_to(groups, begun.shape).astype(np.uint64)], -1)
     _, labels = np.unique(pairs.reshape(-1, 2), axis=0, return_inverse=True)
     return labels.reshape(begun.shape)
+
+
+def at_beginnings(values: np.ndarray, turns: np.ndarray, said: np.ndarray) -> np.ndarray:
+    """(K, n): of values (T, n) that where each turn begins; 0 for turns that nobody took.
+
+    Args:
+        values: (T, n) of any dtype.
+        turns, said: (T, n), as of `turn_advantages`.
+    """
+    begun = np.zeros((int(turns.max(initial=0)) + 1, turns.shape[1]), values.dtype)
+    columns = np.broadcast_to(np.arange(turns.shape[1]), turns.shape)
+    # the first step of a turn is written last
+    steps = np.flatnonzero(said)[::-1]
+    begun[turns.flat[steps], columns.flat[steps]] = values.flat[steps]
+    return begun
+
+
+def value_rises(
+    rewards: np.ndarray, values: np.ndarray, turns: np.ndarray, said: np.ndarray
+) -> np.ndarray:
+    """(K, n): r_k + V(s_k+1) - V(s_k) of each turn k; V is 0 after a dialogue's last turn.
+
+    Source: Kazemnejad et al. (2025), arXiv 2410.01679, equations 5 and 6, there of steps of
+    reasoning.
+
+    Args:
+        rewards: (T, n), 0 where nothing was said.
+        values: (T, n), of the situation where a turn begins; the other steps are not looked at.
+        turns, said: (T, n), as of `turn_advantages`.
+    """
+    begun = at_beginnings(values, turns, said)
+    after = np.concatenate([begun[1:], np.zeros_like(begun[:1])])
+    rises: np.ndarray = turn_returns(rewards, turns, 0.0) + after - begun
+    return rises

@@ -41,7 +41,7 @@ class GroupAlgorithm(SequenceAlgorithm):
     Args:
         policy: as of `OnlineAlgorithm`; its value head is left alone.
         env: the number of dialogues must be a multiple of `group_size`.
-        n_epochs: passes over a rollout.
+        n_epochs: passes over a rollout (TRL's `num_iterations`).
         group_size: dialogues of a group; None makes all of them one group, each begun by itself.
         resample: how many more times groups without variance are played in a rollout.
         kwargs: further arguments of `SequenceAlgorithm`; what goes on beyond `n_steps` tokens
@@ -175,7 +175,8 @@ class GroupAlgorithm(SequenceAlgorithm):
     def loss(self, batch: SequenceBatch) -> tuple[Tensor, dict[str, Tensor]]:
         """`policy_loss` + kl_coef * k3 - ent_coef * entropy (Shao et al. 2024, equation 3).
 
-        Where the rollout has targets of values, their squared errors are added.
+        The first two are averaged by the weights of the batch, if it has any, the entropy over all
+        tokens alike. Where the rollout has targets of values, their squared errors are added.
         """
         ent_coef = self.ent_coef(self._current_progress_remaining)  # type: ignore[operator]
         values, log_prob, entropy = self.policy.evaluate_sequences(
@@ -183,14 +184,16 @@ class GroupAlgorithm(SequenceAlgorithm):
         )
         loss, metrics = self.policy_loss(batch, log_prob)
         metrics["entropy"] = entropy
+        if batch.reference_log_probs is not None:
+            metrics["reference_kl"] = k3(batch.reference_log_probs - log_prob)
+            loss = loss + self.kl_coef * metrics["reference_kl"]
+        if batch.weights is not None:
+            loss = loss * batch.weights
         if batch.targets is not None:
             metrics["value_loss"] = (batch.targets - values).square()
             loss = loss + metrics["value_loss"]
         if ent_coef:
             loss = loss - ent_coef * entropy
-        if batch.reference_log_probs is not None:
-            metrics["reference_kl"] = k3(batch.reference_log_probs - log_prob)
-            loss = loss + self.kl_coef * metrics["reference_kl"]
         return loss, metrics
 
     def policy_loss(

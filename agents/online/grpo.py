@@ -2,65 +2,114 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Unpack
 
 import numpy as np
+import torch
 from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.type_aliases import GymEnv
 from torch import Tensor
 
+from agents.argument_checks import COUNT, FINITE, require
 from agents.buffers.sequences import Rollout, SequenceBatch, Sequences
 from agents.models.observations import Observed, token_space
+from agents.online.branches import Branches
 from agents.online.credit import (
     BASELINES,
     CREDITS,
+    SCALES,
+    VALUES,
     group_advantages,
+    of_steps,
     same_situation,
     same_turn,
     turn_advantages,
     turn_numbers,
+    value_rises,
 )
 from agents.online.groups import GroupAlgorithm, GroupOptions
-from agents.online.on_policy import SURROGATES, turn_ends
+from agents.online.on_policy import turn_ends
+from agents.online.surrogates import (
+    LARGEST_WEIGHT,
+    LOSS_TYPES,
+    RATIO_LEVELS,
+    clipped_surrogate,
+    log_ratios,
+    mean_weights,
+    weighted_surrogate,
+)
 from agents.online.truths import continued, probabilities, probability_rises, turn_starts
 from agents.returns import turn_returns
-from dialgym.errors import one_of
+from dialgym.errors import one_of, unknown
+
+CREDIT_KWARGS: Mapping[str, Mapping[str, float]] = {
+    "anchor": {"weight": 1.0},
+    "prefix": {"count": 4},
+}
+"""Settings of a credit, and their defaults."""
 
 
 class GRPO(GroupAlgorithm):
     """Group relative policy optimisation (Shao et al. 2024), without a value function.
 
-    An episode's advantage, at all its tokens, is its return less the baseline of its group. Losses
-    are averaged over tokens, so that long replies are not favoured (Yu et al. 2025, section 3.3).
+    An episode's advantage, at all its tokens, is its return less the baseline of its group, over
+    the deviation of its group's returns (equation 3 there). The losses and their names are those of
+    TRL's `GRPOConfig`; what TRL calls `epsilon`, `beta` and `num_iterations` are `clip_range`, the
+    coefficient of `kl` and `n_epochs` here.
 
-    With `baseline="leave-one-out"`, `scale=False`, `n_epochs=1` it is RLOO (Ahmadian et al. 2024);
-    with `group_size=None` too, REINFORCE with the batch's mean return as baseline. Without `scale`
-    no group counts for more because its returns are alike (Dr.GRPO, Liu et al. 2025, arXiv
-    2503.20783).
+    Others of its kind are settings of it:
 
-    `credit="turn"` gives each turn the return from it on, less that of the group's turns of its
-    number (Zeng et al. 2025, arXiv 2505.11821). `credit="situation"` adds to the episode's
-    advantage `situation_weight` times that of the turn among turns of the group which began in the
-    same situation (GiGPO, Feng et al. 2025, arXiv 2505.10978, equation 8); it needs an env made
-    with `anchors=True`.
+    - RLOO (Ahmadian et al. 2024, arXiv 2402.14740, equation 8): `baseline="leave-one-out"`,
+      `scale_rewards="none"`.
+    - REINFORCE++ (Hu et al. 2025, arXiv 2501.03262, equation 9): `baseline="batch"`,
+      `scale_rewards="batch"`: (R - mean) / deviation of the whole batch.
+    - ReBN (GEM, Liu et al. 2025, arXiv 2510.01051, section 3): the same with `credit="turn"` and
+      `gamma` below 1: the returns from all turns of the batch on, to mean 0 and deviation 1.
+    - GSPO: `importance_sampling_level="sequence"`, `loss_type="grpo"`.
+    - REINFORCE: `group_size=None`, `scale_rewards="none"`.
+
+    `credit` says which part of a return a turn is credited with:
+
+    - "episode": all of it.
+    - "turn": the return from the turn on, less that of the group's turns of its number (Zeng et al.
+      2025, arXiv 2505.11821).
+    - "anchor": the episode's advantage, and `weight` times that of the turn among turns of the
+      group which began in the same situation (GiGPO, Feng et al. 2025, arXiv 2505.10978, equation
+      8); of an env made with `anchors=True`.
+    - "prefix": r + V(after the turn) - V(before it), V the mean return of `count` dialogues that go
+      on from a saved prefix (VinePPO, Kazemnejad et al. 2025, arXiv 2410.01679, equations 5 and 6).
+      What they say counts as timesteps, and is not learned from.
+    - "exact": the same with the best play's expected return as V, which the task computes: an
+      oracle to hold others against. Its mean is Q* - V*, 0 for what the best player says. Of an env
+      made with `values=True`.
+
+    The last two are not discounted. "prefix" has no baseline but V, and is not scaled; "exact",
+    whose mean is below 0, is credited as "turn" is, each turn with its own rise alone.
 
     With `truth_gain` a turn is also rewarded for the rise of the policy's own probability of naming
     the truth, from the turn's beginning to that of the next: the geometric mean over the tokens
     that name it, none for the last turn (IGPO, Wang et al. 2025, arXiv 2510.14967, section 3.2). It
     needs an env made with `truths=True`, and belongs to `credit="turn"`. What an env knows of the
-    truth by itself is paid by its `belief_gain`.
+    truth by itself is paid by its `belief_gain`, and by its `potential`.
 
     Args:
         policy, env: as of `GroupAlgorithm`.
-        clip_range_high: above 1, where it is to be another than below (DAPO, Yu et al. 2025, arXiv
-            2503.14476, section 3.1); None takes `clip_range`.
-        surrogate: "token", the clipped ratio of each token; "sequence", that of a dialogue's mean
-            log ratio (GSPO); "weight", the clipped ratio as a weight (CISPO). See `surrogates`.
-        baseline: "mean" of the group, or of the group's other members ("leave-one-out").
-        scale: divide advantages by the deviation of the group's returns.
-        credit: "episode", "turn" or "situation".
-        gamma: the discount from one turn to the next, where turns are credited.
-        situation_weight: of the advantages among equal situations.
+        loss_type: "grpo", "dr_grpo", "dapo", "bnpo": how losses of tokens are averaged, see
+            `agents.online.surrogates.mean_weights`; the greatest length of "dr_grpo" is `n_steps`.
+            "cispo": -sg(min(ratio, epsilon_high)) A log pi, averaged as "dapo" does.
+        importance_sampling_level: "token", a ratio each; or "sequence", that of a dialogue's mean
+            log ratio.
+        epsilon_high: how far above 1 a ratio may count, where that is to be another number than
+            below (DAPO, Yu et al. 2025, arXiv 2503.14476, section 3.1); None takes `clip_range`.
+            For "cispo" the greatest weight of a ratio, by default 5.
+        baseline: "mean" of the group, of the group's other members ("leave-one-out"), or of all
+            dialogues, or turns, of the rollout ("batch").
+        scale_rewards: divide advantages by the deviation of the returns of the "group" (also True),
+            of the "batch", or by "none" (also False; Dr.GRPO).
+        credit: see above.
+        credit_kwargs: {"weight": 1.0} of "anchor", {"count": 4} of "prefix".
+        gamma: the discount from one turn to the next, with the credits "turn" and "anchor".
         truth_gain: reward of a rise from 0 to 1 of the policy's probability of the truth.
         kwargs: further arguments of `GroupAlgorithm`.
 
@@ -72,25 +121,37 @@ class GRPO(GroupAlgorithm):
         self,
         policy: str | type[ActorCriticPolicy],
         env: GymEnv | str,
-        clip_range_high: float | None = None,
-        surrogate: str = "token",
+        loss_type: str = "dapo",
+        importance_sampling_level: str = "token",
+        epsilon_high: float | None = None,
         baseline: str = "mean",
-        scale: bool = True,
+        scale_rewards: str | bool = "group",
         credit: str = "episode",
+        credit_kwargs: Mapping[str, float] | None = None,
         gamma: float = 1.0,
-        situation_weight: float = 1.0,
         truth_gain: float = 0.0,
         **kwargs: Unpack[GroupOptions],
     ) -> None:
+        scale = scale_rewards
+        if isinstance(scale, bool):
+            scale = "group" if scale else "none"
+        one_of("loss_type", loss_type, LOSS_TYPES, "GRPO")
+        one_of("importance_sampling_level", importance_sampling_level, RATIO_LEVELS, "GRPO")
         one_of("baseline", baseline, BASELINES, "GRPO")
+        one_of("scale_rewards", scale, SCALES, "GRPO")
         one_of("credit", credit, CREDITS, "GRPO")
-        one_of("surrogate", surrogate, SURROGATES, "GRPO")
-        self.credit, self.turn_gamma, self.situation_weight = credit, gamma, situation_weight
-        self.clip_range_high = clip_range_high
-        self.surrogate = surrogate
+        if credit in VALUES and gamma != 1:
+            raise ValueError(
+                f"GRPO: credit={credit!r} is of undiscounted values, got gamma={gamma}; leave "
+                'gamma at 1, or take credit="turn"'
+            )
+        self.loss_type, self.importance_sampling_level = loss_type, importance_sampling_level
+        self.epsilon_high = epsilon_high
+        self.baseline, self.scale_rewards = baseline, scale
+        self.credit, self.credit_kwargs = credit, _settings_of(credit, credit_kwargs)
+        self.turn_gamma = gamma
         self.truth_gain = truth_gain
-        self.baseline = baseline
-        self.scale = scale
+        self._branches: Branches | None = None
         super().__init__(policy, env, **kwargs)
 
     def _setup_model(self) -> None:
@@ -105,27 +166,42 @@ class GRPO(GroupAlgorithm):
     # The rollout
 
     def _begun(self, infos: list[dict[str, Any]]) -> None:
-        if self.credit == "situation":
-            _check_infos(infos, "anchor", 'credit="situation"')
+        if self.credit == "anchor":
+            _check_infos(infos, "anchor", 'credit="anchor"')
             self._situations = np.zeros(len(infos), np.uint64)
-            self._update_situations(infos)
+            self._update(self._situations, "anchor", infos)
+        if self.credit == "exact":
+            _check_infos(infos, "value", 'credit="exact"')
+            self._values = np.zeros(len(infos))
+            self._update(self._values, "value", infos)
+        if self.credit == "prefix":
+            if self._branches is None:
+                self._branches = Branches(self.env)
+            self._branches.note(len(self.rollout_buffer), range(len(infos)))
         if self.truth_gain:
             _check_infos(infos, "truth", "truth_gain")
             self._truths = np.array([info["truth"] for info in infos], object)
 
-    def _update_situations(self, infos: list[dict[str, Any]]) -> None:
-        """Update the situation that each dialogue is in."""
+    def _update(self, known: np.ndarray, key: str, infos: list[dict[str, Any]]) -> None:
+        """Take the name or the value of the situation that each dialogue is in from its info."""
         for row, info in enumerate(infos):
-            if "anchor" in info:
-                self._situations[row] = int(info["anchor"], 16)
+            if key in info:
+                known[row] = int(info[key], 16) if key == "anchor" else info[key]
 
     def _step_extras(self, infos: list[dict[str, Any]]) -> dict[str, np.ndarray]:
         extras: dict[str, np.ndarray] = {}
         if self.truth_gain:
             extras["truths"] = self._truths
-        if self.credit == "situation":
+        if self.credit == "anchor":
             extras["situations"] = self._situations.copy()
-            self._update_situations(infos)
+            self._update(self._situations, "anchor", infos)
+        if self.credit == "exact":
+            extras["state_values"] = self._values.copy()
+            self._update(self._values, "value", infos)
+        if self._branches is not None:
+            over = "terminal_observation"
+            going = [i for i, info in enumerate(infos) if info.get("turn") and over not in info]
+            self._branches.note(len(self.rollout_buffer) + 1, going)
         return extras
 
     def _rollout(self, said: np.ndarray) -> Rollout:
@@ -152,7 +228,13 @@ class GRPO(GroupAlgorithm):
     def _advantages(self, rewards: np.ndarray, said: np.ndarray, ends: np.ndarray) -> np.ndarray:
         """(T, n) float32, by the rewards (T, n) of what was said (T, n) in the rollout, of whose
         turns `ends` (T, n) are the ends."""
-        groups, how = self._groups, (self.baseline, self.scale)
+        groups, how = self._groups, (self.baseline, self.scale_rewards)
+        if self.credit in VALUES:
+            turns, values = turn_numbers(ends), self._state_values(rewards.shape)
+            rises = value_rises(rewards, values, turns, said)
+            if self.credit == "prefix":
+                return of_steps(rises, turns)
+            return turn_advantages(rises, turns, said, same_turn(len(rises), groups), *how)
         whole = group_advantages(rewards.sum(0, np.float64), groups, *how)
         whole = np.broadcast_to(whole, said.shape)
         if self.credit == "episode":
@@ -164,7 +246,18 @@ class GRPO(GroupAlgorithm):
             return turn_advantages(returns, turns, said, labels, *how)
         labels = same_situation(self.rollout_buffer.steps("situations"), turns, said, groups)
         among = turn_advantages(returns, turns, said, labels, *how)
-        return whole + np.float32(self.situation_weight) * among
+        return whole + np.float32(self.credit_kwargs["weight"]) * among
+
+    def _state_values(self, shape: tuple[int, int]) -> np.ndarray:
+        """(T, n): values of the situations where turns began."""
+        if self._branches is None:
+            return self.rollout_buffer.steps("state_values")
+        branches, self._branches = self._branches, None
+        count = int(self.credit_kwargs["count"])
+        found = branches.values(self, shape, count, self.rng)  # type: ignore[arg-type]
+        [steps] = self.processes.sums(float(found.steps))
+        self.num_timesteps += int(steps)
+        return found.values
 
     def _ends(self, said: np.ndarray) -> np.ndarray:
         """(T, n) bool: where what was said closes a turn."""
@@ -196,14 +289,47 @@ class GRPO(GroupAlgorithm):
         self, batch: SequenceBatch, log_prob: Tensor
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """The surrogate."""
+        log_ratio = log_ratios(batch, log_prob, self.importance_sampling_level)
+        high = self.epsilon_high
+        if self.loss_type == "cispo":
+            most = LARGEST_WEIGHT if high is None else high
+            return weighted_surrogate(batch, log_prob, log_ratio, most)
         low = self.clip_range(self._current_progress_remaining)
-        high = low if self.clip_range_high is None else self.clip_range_high
-        return SURROGATES[self.surrogate](batch, log_prob, (low, high))
+        return clipped_surrogate(batch, log_ratio, (low, low if high is None else high))
+
+    def _token_weights(self, chosen: np.ndarray) -> Tensor | None:
+        if self.loss_type in ("dapo", "cispo"):
+            return None
+        sequences = self.rollout.sequences
+        sizes = sequences.sizes[chosen]
+        decisions, count = self.processes.sums(float(sizes.sum()), float(len(chosen)))
+        totals = decisions, count, self.processes.count
+        weights = mean_weights(self.loss_type, sizes, totals, self.n_steps)
+        column = np.zeros(len(sequences), np.float32)
+        column[sequences.decisions(chosen).cpu().numpy()] = np.repeat(weights, sizes)
+        return torch.from_numpy(column).to(self.device)
+
+    def _excluded_save_params(self) -> list[str]:
+        return [*super()._excluded_save_params(), "_branches"]
+
+
+def _settings_of(credit: str, given: Mapping[str, float] | None) -> dict[str, float]:
+    """The settings of a credit, with its defaults.
+
+    Raises:
+        ValueError: it has none of that name, or the number cannot be.
+    """
+    known = CREDIT_KWARGS.get(credit, {})
+    for name, value in (given or {}).items():
+        if name not in known:
+            raise unknown("setting", name, known, f"credit_kwargs of GRPO, credit={credit!r}")
+        require("GRPO", COUNT if name == "count" else FINITE, **{name: value})
+    return {**known, **(given or {})}
 
 
 def _check_infos(infos: list[dict[str, Any]], key: str, setting: str) -> None:
     """Refuse an env whose infos lack what a setting needs."""
-    if not all(info.get(key) for info in infos):
+    if not all(key in info and info[key] != "" for info in infos):
         raise ValueError(
             f"GRPO: {setting} needs infos with `{key}`, got {sorted(infos[0])}; make the env with "
             f"{key}s=True"

@@ -21,12 +21,8 @@ from torch import Tensor
 from agents.argument_checks import check_bounds
 from agents.buffers.sequences import Rollout, SequenceBatch, SequenceBuffer
 from agents.models.observations import Observed
-from agents.online.on_policy import (
-    SequenceAlgorithm,
-    SequenceOptions,
-    token_surrogate,
-    turn_ends,
-)
+from agents.online.on_policy import SequenceAlgorithm, SequenceOptions, turn_ends
+from agents.online.surrogates import clipped_surrogate
 from agents.returns import gae, turn_gae
 from dialgym.errors import one_of
 
@@ -228,7 +224,8 @@ class SequencePPO(SequenceAlgorithm):
         assert batch.targets is not None
         clip_range = self.clip_range(remaining)
         clip_vf = None if self.clip_range_vf is None else self.clip_range_vf(remaining)
-        policy_loss, metrics = token_surrogate(batch, log_prob, (clip_range, clip_range))
+        log_ratio = log_prob - batch.log_probs
+        policy_loss, metrics = clipped_surrogate(batch, log_ratio, (clip_range, clip_range))
         value = value_loss(values, batch.targets, batch.values, clip_vf)
         loss = policy_loss + self.vf_coef * value
         if ent_coef:

@@ -173,11 +173,12 @@ class SelfPlay:
                     f"SelfPlay: expected for {party!r} a GRPO made with sides[{party!r}], got "
                     f"{type(learner).__name__} with another env"
                 )
-            if learner.resample or learner.credit == "situation" or learner.processes.count > 1:
+            known = learner.credit in ("episode", "turn")
+            if learner.resample or not known or learner.processes.count > 1:
                 raise ValueError(
-                    "SelfPlay: resample, credit='situation' and several processes are unavailable; "
-                    f"got resample={learner.resample}, credit={learner.credit!r} and "
-                    f"{learner.processes.count} process(es) for {party!r}"
+                    "SelfPlay: resample, credits but 'episode' and 'turn', and several processes "
+                    f"are unavailable; got resample={learner.resample}, credit={learner.credit!r} "
+                    f"and {learner.processes.count} process(es) for {party!r}"
                 )
         sizes = {party: learner.group_size for party, learner in learners.items()}
         if len(set(sizes.values())) > 1:

@@ -26,6 +26,7 @@ def turn_estimates(
     dialogues: int = 128,
     seed: int = 0,
     env_kwargs: Mapping[str, Any] | None = None,
+    n_steps: int | None = None,
 ) -> list[Decision]:
     """The turns of fresh dialogues in which a model draws its tokens, and how it credits them.
 
@@ -36,16 +37,17 @@ def turn_estimates(
     Args:
         model: one of these; it stays as it is.
         env_id: a token view.
-        dialogues: how many; of PPO, rows that are played for its `n_steps`.
+        dialogues: how many; of PPO, rows that are played for `n_steps`.
         seed: of the dialogues and of what is drawn.
         env_kwargs: as for ``gym.make``.
+        n_steps: the most tokens of a row of a rollout; None takes the model's own.
 
     Raises:
         ValueError: the model is of another kind.
     """
     kwargs = dict(env_kwargs or {})
     if isinstance(model, SequenceAlgorithm):
-        return _of_a_rollout(model, env_id, dialogues, seed, kwargs)
+        return _of_a_rollout(model, env_id, dialogues, seed, kwargs, n_steps)
     if isinstance(model, ValueAlgorithm):
         return _of_values(model, env_id, dialogues, seed, kwargs)
     raise ValueError(
@@ -58,13 +60,18 @@ def turn_estimates(
 
 
 def _of_a_rollout(
-    model: SequenceAlgorithm, env_id: str, dialogues: int, seed: int, kwargs: dict[str, Any]
+    model: SequenceAlgorithm,
+    env_id: str,
+    dialogues: int,
+    seed: int,
+    kwargs: dict[str, Any],
+    n_steps: int | None,
 ) -> list[Decision]:
     with closing(_Noted(dialgym.sb3_vec_env(env_id, dialogues, seed=seed, **kwargs))) as env:
         other = _copy(model, env)
         other.set_random_seed(seed)
         _, callback = other._setup_learn(1, reset_num_timesteps=False)
-        other.collect_rollouts(other.env, callback, other.rollout_buffer, other.n_steps)
+        other.collect_rollouts(other.env, callback, other.rollout_buffer, n_steps or other.n_steps)
         return list(_turns(other, env))
 
 

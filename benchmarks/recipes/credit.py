@@ -1,25 +1,123 @@
-"""Agreement of what a learner credits turns with and what they were worth."""
+"""Agreement of what a learner credits turns with and what they were worth; tokens to play well."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 
 import agents
+from agents.experiments.job import read_curve_rows
 from agents.training.advantage_estimates import turn_estimates
 from benchmarks.recipes.job import RecipeJob
-from dialgym.experiments.advantages import agreement, true_advantages
+from dialgym.experiments.advantages import (
+    Decision,
+    TurnAdvantages,
+    agreement,
+    true_advantages,
+)
+
+FOR_CREDIT = ("anchors", "values")
+"""Settings that credit is made of, and dialogues are not."""
+GOOD = 0.9
+"""Share of the way from the first rollout to the best play."""
+SMOOTH = 1024
+"""Dialogues of the mean that must come so far."""
+LEAST = 8
+"""Dialogues that must have a turn of a number, for figures of that number."""
 
 
 def agreement_with_truth(job: RecipeJob, _: Any) -> dict[str, float]:
-    """Correlation, bias and error of the credit of fresh dialogues; deviation of their worth."""
+    """Agreement of the credit of fresh dialogues with their worth, early in training, as a whole
+    and by the number of the turn; and the tokens after which play was good."""
+    return {**_credit(job), **_learning(job)}
+
+
+def _credit(job: RecipeJob) -> dict[str, float]:
     env_id, options, settings = job.method.environment, job.recipe.options, job.method.settings
-    plain = {name: value for name, value in settings.items() if name != "anchors"}
-    model = agents.load(job.model, device="cpu")
-    turns = turn_estimates(model, env_id, options["dialogues"], job.seed, settings)
+    plain = {name: value for name, value in settings.items() if name not in FOR_CREDIT}
+    kept = (job.folder / "checkpoints").glob("model_*_steps.zip")
+    early = min(kept, key=lambda file: int(file.stem.split("_")[1]), default=job.model)
+    model = agents.load(early, device="cpu")
+    steps = options["n_steps"]
+    turns = turn_estimates(model, env_id, options["dialogues"], job.seed, settings, steps)
+    numbers = numbers_of(turns)
+    chosen = np.random.default_rng(job.seed).permutation(len(turns))[: options["turns"]]
+    turns, numbers = [turns[i] for i in sorted(chosen)], numbers[np.sort(chosen)]
     worth = true_advantages(model, env_id, turns, options["continuations"], job.seed, plain)
-    found = {name: part[0] for name, part in agreement(turns, worth)._asdict().items()}
     # of true advantages, without what their measurement adds
     variance = float(worth.advantages.var() - (worth.errors**2).mean())
-    return {**found, "turns": len(turns), "spread": float(np.sqrt(max(variance, 0.0)))}
+    found = {**figures(turns, worth), "turns": len(turns), "spread": max(variance, 0.0) ** 0.5}
+    for number in range(1, options["by turn"] + 1):
+        rows = np.flatnonzero(numbers == number)
+        if len({turns[i].episode for i in rows}) >= LEAST:
+            part = TurnAdvantages(*(values[rows] for values in worth))
+            some = figures([turns[i] for i in rows], part)
+            found |= {f"{name} {number}": value for name, value in some.items()}
+    return found
+
+
+def figures(turns: Sequence[Decision], worth: TurnAdvantages) -> dict[str, float]:
+    """Correlation, bias and error (`dialgym.experiments.advantages.agreement`); correlation of
+    ranks (Spearman), which no scale of a credit changes."""
+    found = {name: part[0] for name, part in agreement(turns, worth)._asdict().items()}
+    credit = np.array([turn.estimate for turn in turns])
+    return {**found, "rank": rank_correlation(credit, worth.advantages)}
+
+
+def rank_correlation(x: np.ndarray, y: np.ndarray) -> float:
+    """Spearman's, of (m,) and (m,); equal numbers share their mean rank. 0 where all are equal."""
+    a, b = (_ranks(values) for values in (x, y))
+    deviation = a.std() * b.std()
+    return float(((a - a.mean()) * (b - b.mean())).mean() / deviation) if deviation else 0.0
+
+
+def _ranks(values: np.ndarray) -> np.ndarray:
+    _, number, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return (counts.cumsum() - (counts - 1) / 2)[number]
+
+
+def numbers_of(turns: Sequence[Decision]) -> np.ndarray:
+    """(m,) the number of each turn in its dialogue, from 1; turns of a dialogue are in order."""
+    before = Counter[int]()
+    numbers = []
+    for turn in turns:
+        before[turn.episode] += 1
+        numbers.append(before[turn.episode])
+    return np.array(numbers)
+
+
+def _learning(job: RecipeJob) -> dict[str, float]:
+    """Tokens after which play was good, all if it never was; whether it was; the best play."""
+    curve = read_curve_rows(job.folder)
+    settings = {name: v for name, v in job.method.settings.items() if name not in FOR_CREDIT}
+    env: Any = gym.make(job.method.environment, **settings, values=True)
+    best = float(env.reset(seed=0)[1]["value"])
+    env.close()
+    returns, counts, tokens = (
+        np.array([float(row[name]) for row in curve])
+        for name in ("mean_return", "episodes", "timesteps")
+    )
+    means = trailing_means(returns, counts)
+    good = np.flatnonzero(means >= returns[0] + GOOD * (best - returns[0]))
+    reached = float(tokens[good[0]] if len(good) else tokens[-1])
+    return {"best": best, "tokens": reached, "reached": float(len(good) > 0)}
+
+
+def trailing_means(returns: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """(m,): the mean over each rollout and as many before as hold `SMOOTH` dialogues, or all.
+
+    Args:
+        returns: (m,) mean returns of rollouts.
+        counts: (m,) their dialogues.
+    """
+    sums, so_far = (returns * counts).cumsum(), counts.cumsum()
+    first = np.searchsorted(so_far, so_far - SMOOTH, side="right")
+    before = np.where(first > 0, first - 1, 0)
+    missing = first > 0
+    total = sums - np.where(missing, sums[before], 0.0)
+    means: np.ndarray = total / (so_far - np.where(missing, so_far[before], 0.0))
+    return means

@@ -128,12 +128,38 @@ def _continued(
         for decision, own in zip(decisions, dialogues)
         for dialogue in own
     ]
-    returns = np.zeros(len(jobs))
-    for start in range(0, len(jobs), env.num_envs):
-        wave = jobs[start : start + env.num_envs]
-        seeds = rng.integers(2**31, size=len(wave)).tolist()
-        returns[start : start + len(wave)] = _wave(policy, env, wave, seeds)
+    returns, _ = continued_returns(policy, env, [d for d, _ in jobs], rng, [a for _, a in jobs])
     return returns.reshape(2, len(decisions), continuations)
+
+
+def continued_returns(
+    policy: Predictor,
+    env: Any,
+    dialogues: Sequence[SavedDialogue],
+    rng: np.random.Generator,
+    forced: Sequence[np.ndarray] | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Go on from saved dialogues to their end, as many at once as an env has rows.
+
+    Args:
+        policy: has `predict`; it draws its actions.
+        env: a batched token or act view; its own dialogues are lost.
+        dialogues: m of its kind; the same one may come several times.
+        rng: of the seeds with which they go on.
+        forced: (m,) of (k,) actions, taken first; None for none.
+
+    Returns:
+        Returns (m,), undiscounted, and how many actions each took (m,).
+    """
+    none = np.zeros(0, np.int64)
+    forced = [none] * len(dialogues) if forced is None else forced
+    returns, steps = np.zeros(len(dialogues)), np.zeros(len(dialogues), np.int64)
+    for start in range(0, len(dialogues), env.num_envs):
+        rows = slice(start, start + env.num_envs)
+        wave = [*zip(dialogues[rows], forced[rows])]
+        seeds = rng.integers(2**31, size=len(wave)).tolist()
+        returns[rows], steps[rows] = _wave(policy, env, wave, seeds)
+    return returns, steps
 
 
 def _hidden_samples(
@@ -151,8 +177,8 @@ def _wave(
     env: Any,
     wave: Sequence[tuple[SavedDialogue, np.ndarray]],
     seeds: list[int],
-) -> np.ndarray:
-    """Returns (w,) of dialogues that go on at once, each with what must be said first."""
+) -> tuple[np.ndarray, np.ndarray]:
+    """Returns and lengths (w,) of dialogues that go on at once, after what must be said first."""
     rows, masked, state = np.arange(len(wave)), takes_masks(policy), None
     view = observation_adapter(policy)
     env.reset(seed=0)
@@ -161,6 +187,7 @@ def _wave(
     env.deactivate(~alive)
     forced = [actions for _, actions in wave]
     returns, start = np.zeros(env.num_envs), np.ones(env.num_envs, bool)
+    steps = np.zeros(env.num_envs, np.int64)
     for step in itertools.count():
         masks = _masks(env, alive) if masked else {}
         actions, state = policy.predict(
@@ -172,13 +199,14 @@ def _wave(
                 actions[row] = own[step]
         after, reward, terminated, truncated, _ = env.step(actions)
         returns[alive] += reward[alive]
+        steps += alive
         start = alive & (terminated | truncated)
         alive = alive & ~start
         env.deactivate(start)
         if not alive.any():
             break
         seen = keep_observation(seen, after, alive)
-    return returns[: len(wave)]
+    return returns[: len(wave)], steps[: len(wave)]
 
 
 def _masks(env: Any, alive: np.ndarray) -> dict[str, np.ndarray]:

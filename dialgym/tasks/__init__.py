@@ -12,7 +12,13 @@ from dialgym.tasks.acts import (
 from dialgym.tasks.base import Facts, Features, Outcome, Parties, State, Task
 from dialgym.tasks.batch import BatchOutcome, DialogueBatch
 from dialgym.tasks.hidden import Hidden, HiddenStateError, hide, reveal
-from dialgym.tasks.posterior import ExactPosterior, NamesTruth, entropy, information_gain
+from dialgym.tasks.posterior import (
+    ExactPosterior,
+    ExactValue,
+    NamesTruth,
+    entropy,
+    information_gain,
+)
 
 __all__ = [
     "ActPolicy",
@@ -22,6 +28,7 @@ __all__ = [
     "BeliefStructure",
     "DialogueBatch",
     "ExactPosterior",
+    "ExactValue",
     "Facts",
     "Features",
     "Hidden",

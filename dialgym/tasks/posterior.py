@@ -63,6 +63,21 @@ class NamesTruth(Protocol):
         ...
 
 
+@runtime_checkable
+class ExactValue(Protocol):
+    """A task that knows what the best play is worth."""
+
+    def value(self, state: Any) -> float:
+        """The return that the learner can expect from here on, if it plays best.
+
+        It rests on what the learner has seen, never on what is hidden; 0 once the dialogue is over.
+
+        Raises:
+            ValueError: it is not known at these settings, or the search would be too long.
+        """
+        ...
+
+
 def entropy(p: np.ndarray) -> np.ndarray:
     """Shannon's entropy in bits of distributions (..., k), a number for each: (...)."""
     p = np.asarray(p, np.float64)

@@ -7,14 +7,14 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from dialgym.errors import finite_number
+from dialgym.errors import finite_number, unknown
 from dialgym.language import render_transcript
 from dialgym.rewards import Reply, make_rewards
 from dialgym.rewards.lm_judge import DIALOGUE, Account, JudgedDialogue
 from dialgym.simulators.language_model import DRAWN
 from dialgym.tasks import BatchOutcome, Task
 from dialgym.tasks.batch import Exchange
-from dialgym.tasks.posterior import ExactPosterior, NamesTruth
+from dialgym.tasks.posterior import ExactPosterior, ExactValue, NamesTruth, entropy
 from dialgym.views.options import TASK, ViewOptions
 
 Paid = TypeVar("Paid", Exchange, BatchOutcome)
@@ -23,10 +23,10 @@ GAIN = "belief gain"
 
 
 class InfoExtra(NamedTuple):
-    """A key of each info, and its text by the state of a dialogue."""
+    """A key of each info, and its content by the state of a dialogue."""
 
     key: str
-    text: Callable[[Any], str]
+    content: Callable[[Any], Any]
 
 
 class Ended(NamedTuple):
@@ -69,6 +69,24 @@ def truth(task: Task, options: ViewOptions) -> InfoExtra:
     )
 
 
+def value(task: Task, options: ViewOptions) -> InfoExtra:
+    """``value``, what the best play can expect from here on; see `dialgym.tasks.ExactValue`.
+
+    Raises:
+        ValueError: the task does not know it.
+    """
+    return InfoExtra("value", _exact_value(task, "values", "False").value)
+
+
+def _exact_value(task: Task, option: str, none: str) -> ExactValue:
+    if isinstance(task, ExactValue):
+        return task
+    raise ValueError(
+        f"{option} of {task.name}: expected a task that knows what the best play is worth (value), "
+        f"such as TwentyQuestions or Wordle; {task.name} does not. Leave {option} at {none}."
+    )
+
+
 def belief_gain(task: Task, options: ViewOptions) -> RewardExtra:
     """Information gain: the bits by which the posterior probability of the truth has risen.
 
@@ -95,6 +113,64 @@ def belief_gain(task: Task, options: ViewOptions) -> RewardExtra:
         return {GAIN: weight * np.log2(np.maximum(beliefs, np.finfo(np.float64).tiny))}
 
     return RewardExtra((GAIN,), bits)
+
+
+def potential(task: Task, options: ViewOptions) -> RewardExtra:
+    """Potential-based shaping: each turn is paid the rise of a potential, which is 0 at the end.
+
+    F = w (Phi(s') - Phi(s)), so that those of a dialogue add up to -w Phi(s_0), which no play
+    changes: the best play stays the best (Ng, Harada and Russell 1999, theorem 1, with a discount
+    of 1). The potentials:
+
+    - ``value``: what the best play can expect (`dialgym.tasks.ExactValue`). With weight 1 a turn is
+      paid Q* - V* on average: a process reward that is 0 for the best player and what a mistake
+      costs for others.
+    - ``entropy``: minus the bits that are still hidden (`dialgym.tasks.ExactPosterior`), an
+      estimate of it where each question tells a bit at most.
+
+    Raises:
+        ValueError: an unknown potential, one that the task does not know, or a weight that is not a
+            finite number.
+    """
+    levels: dict[str, Callable[[Any], float]] = {}
+    for name, given in (options.potential or {}).items():
+        if name not in POTENTIALS:
+            raise unknown("potential", name, POTENTIALS, f"potential of {task.name}")
+        weight = finite_number(f"potential of {task.name}, {name}", given)
+        levels[f"potential {name}"] = partial(_weighted, POTENTIALS[name](task), weight)
+
+    def level(states: Sequence[Any], ended: Ended) -> Mapping[str, np.ndarray]:
+        found = {name: np.array([of(state) for state in states]) for name, of in levels.items()}
+        for values in found.values():
+            values[[*ended.places]] = 0.0
+        return found
+
+    return RewardExtra([*levels], level)
+
+
+def _weighted(of: Callable[[Any], float], weight: float, state: Any) -> float:
+    return weight * of(state)
+
+
+def _known_value(task: Task) -> Callable[[Any], float]:
+    return _exact_value(task, "potential", "None").value
+
+
+def _certainty(task: Task) -> Callable[[Any], float]:
+    if isinstance(task, ExactPosterior):
+        known: ExactPosterior = task
+        return lambda state: -float(entropy(known.posterior(state)))
+    raise ValueError(
+        f"potential of {task.name}: 'entropy' expected a task with an exact posterior, such as "
+        f"TwentyQuestions; {task.name} has none. Leave potential at None."
+    )
+
+
+POTENTIALS: Mapping[str, Callable[[Task], Callable[[Any], float]]] = {
+    "value": _known_value,
+    "entropy": _certainty,
+}
+"""Functions of a state, by name."""
 
 
 def final_reward(task: Task, options: ViewOptions) -> RewardExtra:
@@ -164,7 +240,9 @@ def _account(task: Task, state: Any, party: str) -> Account:
 EXTRAS: Mapping[str, Callable[[Task, ViewOptions], InfoExtra | RewardExtra]] = {
     "anchors": anchor,
     "truths": truth,
+    "values": value,
     "belief_gain": belief_gain,
+    "potential": potential,
     "final_reward": final_reward,
 }
 """By option."""
@@ -180,7 +258,7 @@ class Extras:
 
     Attributes:
         asked: True if there are any.
-        texts: by key of the info, (N,) object.
+        texts: by key of the info, its contents (N,) object.
         parts: names of the parts that they add to rewards.
         own: weight of the task's own reward.
 
@@ -213,7 +291,7 @@ class Extras:
         places = [] if over is None else np.flatnonzero(over).tolist()
         ended_rows = [int(rows[place]) for place in places]
         ended = Ended(places, ended_rows, [rngs[row] for row in ended_rows])
-        texts = {info.key: [info.text(state) for state in states] for info in self._infos}
+        texts = {info.key: [info.content(state) for state in states] for info in self._infos}
         levels: dict[str, np.ndarray] = {}
         for reward in self._rewards:
             levels |= reward.levels(states, ended)

@@ -47,8 +47,12 @@ class ViewOptions:
             since the last exchange; see `Task.anchor`.
         truths: put ``truth`` into each info, the utterance that names what is hidden, for whoever
             teaches the learner; see `dialgym.tasks.NamesTruth`.
+        values: put ``value`` into each info, the return that the best play can expect from here on,
+            for whoever credits the learner's turns; see `dialgym.tasks.ExactValue`.
         belief_gain: reward of each bit by which a turn raises the posterior of the hidden truth,
             beside the task's; see `dialgym.views.extras.belief_gain`. 0 for the task's alone.
+        potential: by name and weight, potentials whose rise is paid beside the task's reward and
+            leaves the best play as it is: ``{"value": 1.0}``; see `dialgym.views.extras.potential`.
         reward_scale: factor of the reward of each of the learner's utterances, its belief gain
             included, for whoever learns from it: `dialgym.rollouts.Player`, and so scores and
             stored dialogues, have the task's own, and so have the parts in an info.
@@ -71,7 +75,9 @@ class ViewOptions:
     features: bool = field(default=False, metadata=_of(SINGLE, BATCH, TWO_PARTY, by_kind=True))
     anchors: bool = field(default=False, metadata=_of(SINGLE, BATCH))
     truths: bool = field(default=False, metadata=_of(SINGLE, BATCH))
+    values: bool = field(default=False, metadata=_of(SINGLE, BATCH))
     belief_gain: float = field(default=0.0, metadata=_of(SINGLE, BATCH))
+    potential: Mapping[str, float] | None = field(default=None, metadata=_of(SINGLE, BATCH))
     reward_scale: float = field(default=1.0, metadata=_of(SINGLE, BATCH))
     reward_shift: float = field(default=0.0, metadata=_of(SINGLE, BATCH))
     final_reward: Mapping[str, Any] | None = field(default=None, metadata=_of(SINGLE, BATCH))
@@ -89,6 +95,11 @@ class ViewOptions:
             raise ValueError(
                 f"final_reward of {name}: expected a mapping, such as {{'lm_judge': {{'model': "
                 f"'NAME'}}}}; got {self.final_reward!r}."
+            )
+        if not isinstance(self.potential, Mapping | None):
+            raise ValueError(
+                f"potential of {name}: expected a mapping, such as {{'value': 1.0}}; got "
+                f"{self.potential!r}."
             )
         finite_number(f"{TASK!r} of final_reward of {name}", self.own_weight)
         one_of("render_mode", self.render_mode, (*RENDER_MODES, None), name)

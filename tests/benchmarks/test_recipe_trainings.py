@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -167,13 +168,16 @@ def test_scripted_questioners_are_scored_beside_them(tmp_path):
 # Credit
 
 
-@pytest.mark.parametrize("method", quick("credit", "GRPO, situations"))
-def test_credit_of_each_method_is_judged(method, tmp_path):
+@pytest.mark.parametrize("method", quick("credit", "six words: anchor"))
+def test_credit_of_each_method_is_judged(method, tmp_path, monkeypatch):
+    monkeypatch.chdir(Path(__file__).parents[2])  # of the table of numbers
     few = {"n_envs": 16, "n_timesteps": 600}
     recipe = small("credit", stored=20, hyperparameters=few, dialogues=16, continuations=2)
     table = lines(perform(jobs_in(tmp_path, recipe, 1, [method])))
     assert table[0].figure("turns") > 0
     assert -1 <= table[0].measured["correlation"] <= 1
+    assert -1 <= table[0].measured["rank 1"] <= 1
+    assert table[0].measured["best"] > table[0].figure("return")
     assert row_of(report(recipe, table), method).startswith(f"| {method} | 1 |")
 
 

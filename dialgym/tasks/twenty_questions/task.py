@@ -17,6 +17,7 @@ from dialgym.tasks.briefs import choice_sentence, length_sentence, turns_sentenc
 from dialgym.tasks.posterior import entropy
 from dialgym.tasks.splits import Secrets
 from dialgym.tasks.twenty_questions.belief import Beliefs, normalised
+from dialgym.tasks.twenty_questions.search import Search
 from dialgym.tasks.twenty_questions.table import ARTICLES, BUILT_IN, load_table, normal
 from dialgym.tasks.twenty_questions.types import (
     NO,
@@ -300,6 +301,27 @@ class TwentyQuestions(Task):
     def truth(self, state: TwentyQuestionsState) -> int:
         """The row of the hidden thing."""
         return state.item
+
+    def value(self, state: TwentyQuestionsState) -> float:
+        """See `dialgym.tasks.ExactValue`; by search, of small tables.
+
+        Raises:
+            ValueError: answers are noisy or vague, or the table is too large.
+        """
+        if self.noise or self.vague:
+            raise ValueError(
+                f"value of {self.name}: expected noise=0 and vague=0, whose best play is known; "
+                f"got {self.noise} and {self.vague}."
+            )
+        if state.over:
+            return 0.0
+        left = np.flatnonzero(self.posterior(state))
+        return self.search.value(left.tolist(), self.turns - state.turns)
+
+    @cached_property
+    def search(self) -> Search:
+        """Of the best questions, with what it has found."""
+        return Search(self.table.truth)
 
     def naming(self, state: TwentyQuestionsState) -> str:
         """The right guess."""

@@ -17,6 +17,7 @@ from dialgym.tasks.splits import Secrets
 from dialgym.tasks.wordle import patterns
 from dialgym.tasks.wordle.conditions import conditions_of
 from dialgym.tasks.wordle.patterns import LENGTH, REPLIES, SOLVED
+from dialgym.tasks.wordle.search import WordSearch
 from dialgym.tasks.wordle.types import INVALID, WordleState
 from dialgym.tasks.wordle.words import Words, answers_of, guesses_of, is_word
 
@@ -288,6 +289,14 @@ class Wordle(Task):
             )
         return state.secret
 
+    def value(self, state: WordleState) -> float:
+        """See `dialgym.tasks.ExactValue`; by search, of few words."""
+        return (
+            0.0
+            if state.over
+            else self.search.value(self.candidates(state), self.turns - state.turns)
+        )
+
     def naming(self, state: WordleState) -> str:
         """The secret; raises as `truth` does."""
         return self.answers[self.truth(state)]
@@ -345,6 +354,12 @@ class Wordle(Task):
     def table(self) -> np.ndarray:
         """Patterns (G, A) uint8 of every guess against every answer."""
         return patterns.pattern_table(self.guesses, self.answers, self.feedback)
+
+    @cached_property
+    def search(self) -> WordSearch:
+        """Of the best guesses, with what it has found; raises ValueError under other rules."""
+        known = (self.host, self.secret_mode, self.hard_mode, self.invalid)
+        return WordSearch(self.table, known)
 
     @cached_property
     def answer_letters(self) -> np.ndarray:

@@ -106,12 +106,14 @@ def test_what_a_limit_cut_off_is_opened_with_the_tag_of_the_learner():
 
 def test_group_advantages_by_hand():
     returns = np.array([1.0, 3.0, 0.0, 0.0], np.float32)
-    assert group_advantages(returns, PAIRS, "mean", False).tolist() == [-1, 1, 0, 0]
-    assert group_advantages(returns, PAIRS, "leave-one-out", False).tolist() == [-2, 2, 0, 0]
-    assert group_advantages(returns, PAIRS, "mean", True) == pytest.approx([-1, 1, 0, 0], abs=1e-5)
-    assert group_advantages(returns, np.zeros(4), "mean", False).tolist() == [0, 2, -1, -1]
+    assert group_advantages(returns, PAIRS, "mean", "none").tolist() == [-1, 1, 0, 0]
+    assert group_advantages(returns, PAIRS, "leave-one-out", "none").tolist() == [-2, 2, 0, 0]
+    assert group_advantages(returns, PAIRS, "mean", "group") == pytest.approx(
+        [-1, 1, 0, 0], abs=1e-5
+    )
+    assert group_advantages(returns, np.zeros(4), "mean", "none").tolist() == [0, 2, -1, -1]
     others = (returns.sum() - returns) / 3
-    assert group_advantages(returns, np.zeros(4), "leave-one-out", False) == pytest.approx(
+    assert group_advantages(returns, np.zeros(4), "leave-one-out", "none") == pytest.approx(
         returns - others
     )
 
@@ -123,9 +125,9 @@ def test_a_group_whose_returns_are_all_equal_has_no_advantages(baseline):
     rewards = rng.normal(size=(40, 4)).astype(np.float32)
     returns = np.stack([rng.permuted(rewards, axis=0).sum(0) for _ in range(16)])
     assert len(np.unique(returns[:, 0])) > 1
-    scaled = group_advantages(returns.T.reshape(-1), np.arange(64) // 16, baseline, True)
+    scaled = group_advantages(returns.T.reshape(-1), np.arange(64) // 16, baseline, "group")
     assert (scaled == 0).all()
     exact = np.repeat(np.float32([0.1, -1.7, 1e6, 0.0]), 8)
-    assert (group_advantages(exact, np.arange(32) // 8, baseline, True) == 0).all()
-    others = group_advantages(np.array([0.0, 0.0, 1e-3, 0.0]), np.zeros(4), baseline, True)
+    assert (group_advantages(exact, np.arange(32) // 8, baseline, "group") == 0).all()
+    others = group_advantages(np.array([0.0, 0.0, 1e-3, 0.0]), np.zeros(4), baseline, "group")
     assert others[2] > 1.7

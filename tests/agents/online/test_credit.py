@@ -2,17 +2,22 @@
 
 import numpy as np
 import pytest
+from stable_baselines3.common.env_util import make_vec_env
 
 import dialgym
 from agents import GRPO
 from agents.online.credit import (
     group_advantages,
+    of_steps,
     same_situation,
     same_turn,
     turn_advantages,
     turn_numbers,
+    value_rises,
 )
+from agents.online.truths import turn_starts
 from agents.returns import turn_returns
+from tests.support.toy_tokens import Echo
 
 T, N = 14, 8
 GROUPS = np.arange(N) // 4
@@ -73,7 +78,7 @@ def test_turns_are_compared_with_those_of_their_number(played, gamma):
     turns = turn_numbers(ends)
     returns = turn_returns(rewards, turns, gamma)
     labels = same_turn(len(returns), GROUPS)
-    found = turn_advantages(returns, turns, said, labels, "mean", False)
+    found = turn_advantages(returns, turns, said, labels, "mean", "none")
     wanted = slow_advantages(played, gamma, lambda one, other: one[0] == other[0])
     np.testing.assert_allclose(found[said], wanted[said], atol=1e-6)
 
@@ -83,7 +88,7 @@ def test_turns_are_compared_with_those_of_their_situation(played):
     turns = turn_numbers(ends)
     returns = turn_returns(rewards, turns, 0.9)
     labels = same_situation(situations, turns, said, GROUPS)
-    found = turn_advantages(returns, turns, said, labels, "mean", False)
+    found = turn_advantages(returns, turns, said, labels, "mean", "none")
     wanted = slow_advantages(played, 0.9, lambda one, other: one[1] == other[1])
     np.testing.assert_allclose(found[said], wanted[said], atol=1e-6)
 
@@ -94,16 +99,76 @@ def test_a_turn_that_nobody_else_took_has_no_advantage():
     turns = turn_numbers(ends & said)
     returns = turn_returns(np.array([[-1.0, -1], [-1, -1], [0, -5]]), turns, 1.0)
     labels = same_turn(len(returns), np.zeros(2, int))
-    found = turn_advantages(returns, turns, said, labels, "mean", True)
+    found = turn_advantages(returns, turns, said, labels, "mean", "group")
     assert found[2, 1] == 0
     assert found[0].tolist() == pytest.approx([1, -1], abs=1e-5)
 
 
+# The kin of GRPO that are settings of it, in 64 bits
+
+
+def test_leave_one_out_is_rloo(played):
+    """Ahmadian et al. (2024), equation 8: R_i less the mean of the others."""
+    returns = played[0].sum(0)
+    found = group_advantages(returns, GROUPS, "leave-one-out", "none")
+    for i in range(N):
+        others = [returns[j] for j in range(N) if j != i and GROUPS[j] == GROUPS[i]]
+        assert found[i] == pytest.approx(returns[i] - sum(others) / len(others), rel=1e-6)
+
+
+def test_the_batch_as_baseline_and_scale_is_reinforce_plus_plus(played):
+    """Hu et al. (2025), equation 9: mean 0 and deviation 1 over all dialogues of the batch."""
+    returns = played[0].sum(0)
+    found = group_advantages(returns, GROUPS, "batch", "batch")
+    deviation = np.sqrt(sum((returns - returns.mean()) ** 2) / N)
+    wanted = (returns - sum(returns) / N) / (deviation + 1e-6)
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+def test_groups_may_be_scaled_by_the_deviation_of_the_batch(played):
+    returns = played[0].sum(0)
+    found = group_advantages(returns, GROUPS, "mean", "batch")
+    for i in range(N):
+        own = returns[GROUPS[i] == GROUPS]
+        wanted = (returns[i] - own.mean()) / (returns.std() + 1e-6)
+        assert found[i] == pytest.approx(wanted, rel=1e-6)
+
+
+def test_returns_from_all_turns_of_the_batch_on_are_rebn(played):
+    """Liu et al. (2025), section 3: (G - mean) / deviation over all turns, whatever number."""
+    rewards, ends, said, _ = played
+    turns = turn_numbers(ends)
+    returns = turn_returns(rewards, turns, 0.9)
+    labels = same_turn(len(returns), GROUPS)
+    found = turn_advantages(returns, turns, said, labels, "batch", "batch")
+    slow = slow_turns(played, 0.9)
+    values = [value for row in slow for _, value, _ in row]
+    mean = sum(values) / len(values)
+    deviation = np.sqrt(sum((value - mean) ** 2 for value in values) / len(values)) + 1e-6
+    for n, row in enumerate(slow):
+        for steps, value, _ in row:
+            np.testing.assert_allclose(found[steps, n], (value - mean) / deviation, rtol=1e-6)
+
+
+def test_turns_are_credited_with_their_reward_and_the_rise_of_the_value(played):
+    rewards, ends, said, _ = played
+    values = np.random.default_rng(9).normal(size=(T, N))
+    turns = turn_numbers(ends)
+    found = of_steps(value_rises(rewards, values, turns, said), turns)
+    for n, row in enumerate(slow_turns(played, 1.0)):
+        for k, (steps, _, _) in enumerate(row):
+            after = values[row[k + 1][0][0], n] if k + 1 < len(row) else 0.0
+            wanted = sum(rewards[t, n] for t in steps) + after - values[steps[0], n]
+            np.testing.assert_allclose(found[steps, n], wanted, rtol=1e-5, atol=1e-6)
+
+
 def test_labels_may_be_anything():
     returns = np.random.default_rng(0).normal(size=6)
-    some = group_advantages(returns, np.array([7, 0, 7, 0, 7, 0]), "leave-one-out", True)
+    some = group_advantages(returns, np.array([7, 0, 7, 0, 7, 0]), "leave-one-out", "group")
     order = np.argsort([7, 0, 7, 0, 7, 0], kind="stable")
-    sorted_ = group_advantages(returns[order], np.array([0, 0, 0, 1, 1, 1]), "leave-one-out", True)
+    sorted_ = group_advantages(
+        returns[order], np.array([0, 0, 0, 1, 1, 1]), "leave-one-out", "group"
+    )
     np.testing.assert_allclose(some[order], sorted_)
 
 
@@ -111,13 +176,14 @@ SMALL = {"n_layer": 2, "n_head": 2, "n_embd": 16}
 WORDS = {"answers": ["crane", "slimy", "bough", "fjord"], "guesses": "answers"}
 
 
-def collected(credit, **kwargs):
+def collected(credit, settings=None, **kwargs):
+    settings = {} if settings is None else settings
     env = dialgym.sb3_vec_env(
         "Wordle-v0", 16, seed=0, **WORDS, constraint="words", turns=4, **kwargs
     )
     model = GRPO(
-        "GPTPolicy", env, n_steps=40, batch_size=512, policy_kwargs=SMALL, seed=0, scale=False,
-        group_size=8, credit=credit, situation_weight=0.5,
+        "GPTPolicy", env, n_steps=40, batch_size=512, policy_kwargs=SMALL, seed=0, group_size=8,
+        scale_rewards="none", credit=credit, **settings,
     )  # fmt: skip
     _, callback = model._setup_learn(1000)
     model.collect_rollouts(model.env, callback, model.rollout_buffer, 40)
@@ -144,16 +210,67 @@ def test_advantages_by_turn_are_the_same_within_a_turn_and_right_at_the_last():
 
 
 def test_situations_of_a_beginning_are_those_of_the_whole_group():
-    model = collected("situation", anchors=True)
+    model = collected("anchor", {"credit_kwargs": {"weight": 0.5}}, anchors=True)
     advantages, _ = grid(model)
     returns = model.rollout_buffer.steps("rewards").sum(0)
     groups = np.arange(16) // 8
-    whole = group_advantages(returns, groups, "mean", False)
+    whole = group_advantages(returns, groups, "mean", "none")
     # at the first turn all are in the same situation, whose return is that of the episode
     np.testing.assert_allclose(advantages[0], 1.5 * whole, atol=1e-5)
     assert not np.allclose(advantages[6], 1.5 * whole)
 
 
 def test_situations_need_anchors():
-    with pytest.raises(ValueError, match=r'credit="situation" needs infos with `anchor`'):
-        collected("situation")
+    with pytest.raises(ValueError, match=r'credit="anchor" needs infos with `anchor`'):
+        collected("anchor")
+
+
+# Credit by values
+
+
+def test_exact_credit_is_the_rise_of_the_value_by_a_turn():
+    """Less that of the group's turns of the same number, as it is below 0 on average."""
+    model = collected("exact", values=True)
+    advantages, said = grid(model)
+    values, rewards = (model.rollout_buffer.steps(n) for n in ("state_values", "rewards"))
+    assert values[0] == pytest.approx(-0.75)  # `fjord` tells the other three apart
+    after = 6  # letters of a guess, and the end of it
+    going_on = said[after]
+    rise = rewards[:after].sum(0) + np.where(going_on, values[after], 0.0) - values[0]
+    assert (rise < -0.2).any()
+    assert rise.max() <= 0.75
+    wanted = rise - rise.reshape(2, 8).mean(1).repeat(8)
+    np.testing.assert_allclose(advantages[0], wanted, atol=1e-5)
+
+
+def test_prefixes_are_gone_on_from_and_cost_tokens():
+    """With the values of many continuations, of which those from one place agree."""
+    env = dialgym.sb3_vec_env("Wordle-Alike-v0", 8, seed=0, tokenizer="word")
+    model = GRPO(
+        "GPTPolicy", env, n_steps=20, policy_kwargs=SMALL, seed=0, group_size=8, credit="prefix",
+        credit_kwargs={"count": 64},
+    )  # fmt: skip
+    _, callback = model._setup_learn(1000)
+    model.collect_rollouts(model.env, callback, model.rollout_buffer, 20)
+    continued = model.num_timesteps - len(model.rollout.sequences)
+    turns = sum(turn_starts(model._ends(grid(model)[1]), grid(model)[1]).ravel())
+    assert continued >= 64 * turns  # a token each at least
+    rewards, advantages = model.rollout_buffer.steps("rewards"), grid(model)[0]
+    first = rewards.sum(0) - advantages_by_turn(model, advantages)
+    # what all turns gained adds up to the return less the value of the beginning, one for all
+    assert np.ptp(first) < 1.0
+    assert first.std() < rewards.sum(0).std()
+
+
+def advantages_by_turn(model, advantages):
+    """(n,): the sum over turns, each counted once."""
+    said = grid(model)[1]
+    return (advantages * turn_starts(model._ends(said), said)).sum(0)
+
+
+def test_prefixes_need_dialogues_that_can_be_saved():
+    model = GRPO("GPTPolicy", make_vec_env(Echo, 8), policy_kwargs=SMALL, credit="prefix")
+    with pytest.raises(
+        ValueError, match=r"expected an env whose dialogues can be saved.*workers=0"
+    ):
+        model.learn(10)

@@ -10,8 +10,14 @@ from stable_baselines3.common.env_util import make_vec_env
 import dialgym
 from agents import GRPO
 from agents.buffers.sequences import SequenceBatch
-from agents.online.on_policy import SURROGATES, token_surrogate
 from agents.online.reference import k3
+from agents.online.surrogates import (
+    LOSS_TYPES,
+    RATIO_LEVELS,
+    clipped_surrogate,
+    log_ratios,
+    weighted_surrogate,
+)
 from dialgym.language import CharTokenizer
 from dialgym.language.tokenizers import END
 from tests.support.toy_tokens import Echo
@@ -55,7 +61,11 @@ def test_every_dialogue_is_played_once_to_its_end():
 
 def test_the_gradient_is_that_of_the_loss_by_hand():
     model = collected(
-        make_vec_env(Echo, 8, seed=0), group_size=4, kl={"coef": 0.3}, ent_coef=0.01, scale=False
+        make_vec_env(Echo, 8, seed=0),
+        group_size=4,
+        kl={"coef": 0.3},
+        ent_coef=0.01,
+        scale_rewards=False,
     )
     with torch.no_grad():  # away from where ratio and divergence are flat
         model.policy.backbone.wpe.weight += torch.randn_like(model.policy.backbone.wpe.weight)
@@ -91,10 +101,14 @@ def batch_of(old, advantages, rows=1):
     )
 
 
+def surrogate(batch, log_prob, level, clip_range=(0.2, 0.2)):
+    return clipped_surrogate(batch, log_ratios(batch, log_prob, level), clip_range)
+
+
 def test_losses_by_hand():
     log_prob = torch.tensor([0.5, 0.5, -0.5])
     expected = [-1.2, np.exp(0.5), 0.8]  # clipped, not clipped, clipped
-    got, metrics = token_surrogate(batch_of(np.zeros(3), [1.0, -1, -1]), log_prob, (0.2, 0.2))
+    got, metrics = surrogate(batch_of(np.zeros(3), [1.0, -1, -1]), log_prob, "token")
     assert metrics["clip_fraction"].tolist() == [1, 1, 1]
     torch.testing.assert_close(metrics["approx_kl"], k3(log_prob.double()))
     np.testing.assert_allclose(got, expected, rtol=1e-6)
@@ -105,14 +119,20 @@ def test_losses_by_hand():
 
 def test_more_room_above_than_below():
     log_prob = torch.tensor([0.25, 0.5, -0.25])
-    got, metrics = token_surrogate(batch_of(np.zeros(3), [1.0, 1, -1]), log_prob, (0.2, 0.3))
+    batch = batch_of(np.zeros(3), [1.0, 1, -1])
+    got, metrics = surrogate(batch, log_prob, "token", (0.2, 0.3))
     np.testing.assert_allclose(got, [-np.exp(0.25), -1.3, 0.8], rtol=1e-6)
     assert metrics["clip_fraction"].tolist() == [0, 1, 1]
 
 
-def gradient(kind, old, new, advantages, rows):
+def gradient(loss_type, level, old, new, advantages, rows):
     log_prob = torch.tensor(new, requires_grad=True)
-    loss, _ = SURROGATES[kind](batch_of(old, advantages, rows), log_prob, (0.2, 0.2))
+    batch = batch_of(old, advantages, rows)
+    if loss_type == "cispo":
+        ratios = log_ratios(batch, log_prob, level)
+        loss, _ = weighted_surrogate(batch, log_prob, ratios, 1.2)
+    else:
+        loss, _ = surrogate(batch, log_prob, level)
     loss.sum().backward()
     return loss.detach().numpy(), log_prob.grad.numpy()
 
@@ -120,7 +140,7 @@ def gradient(kind, old, new, advantages, rows):
 def test_a_sequence_has_one_ratio():
     """Of two dialogues of two decisions: mean log ratios 0.1, within, and 0.3, beyond the range."""
     new = np.array([0.3, -0.1, 0.5, 0.1])
-    loss, slope = gradient("sequence", np.zeros(4), new, [1.0, 1.0, 1.0, 1.0], 2)
+    loss, slope = gradient("grpo", "sequence", np.zeros(4), new, [1.0, 1.0, 1.0, 1.0], 2)
     inside = np.exp(0.1)
     np.testing.assert_allclose(loss, [-inside, -inside, -1.2, -1.2], rtol=1e-6)
     np.testing.assert_allclose(slope, [-inside, -inside, 0, 0], rtol=1e-6)
@@ -128,17 +148,18 @@ def test_a_sequence_has_one_ratio():
 
 def test_a_clipped_weight_does_not_silence_a_decision():
     new = np.array([0.1, 0.5, -0.5])
-    loss, slope = gradient("weight", np.zeros(3), new, [1.0, 2.0, -1.0], 1)
-    weights = np.array([np.exp(0.1), 1.2, 0.8])
+    loss, slope = gradient("cispo", "token", np.zeros(3), new, [1.0, 2.0, -1.0], 1)
+    weights = np.array([np.exp(0.1), 1.2, np.exp(-0.5)])
     np.testing.assert_allclose(slope, -weights * [1.0, 2.0, -1.0], rtol=1e-6)
     np.testing.assert_allclose(loss, slope * new, rtol=1e-6)
 
 
-@pytest.mark.parametrize("kind", list(SURROGATES))
-def test_where_nothing_has_moved_every_surrogate_has_the_policy_gradient(kind):
+@pytest.mark.parametrize("level", RATIO_LEVELS)
+@pytest.mark.parametrize("loss_type", ["grpo", "cispo"])
+def test_where_nothing_has_moved_every_surrogate_has_the_policy_gradient(loss_type, level):
     advantages = np.array([1.0, -2.0, 0.5, 0.0])
     old = np.log([0.1, 0.4, 0.9, 0.5])
-    _, slope = gradient(kind, old, old, advantages, 2)
+    _, slope = gradient(loss_type, level, old, old, advantages, 2)
     np.testing.assert_allclose(slope, -advantages, rtol=1e-6)
 
 
@@ -198,6 +219,82 @@ def test_the_coefficient_that_is_logged_is_the_one_that_was_used():
     assert model.kl_coef == pytest.approx(0.3 * 0.98)
 
 
+# Whole losses against one dialogue and one token at a time, in 64 bits
+
+
+def dialogue_losses(batch, log_prob, reference, model):
+    """Of each dialogue the losses of its tokens, without the entropy, as the papers have them."""
+    width = batch.tokens.shape[1]
+    for row in range(batch.tokens.shape[0]):
+        tokens = [i for i, place in enumerate(batch.at.tolist()) if place // width == row]
+        logs = [log_prob[i] - batch.log_probs[i].double() for i in tokens]
+        if model.importance_sampling_level == "sequence":
+            ratios = [torch.exp(sum(logs) / len(logs))] * len(logs)
+        else:
+            ratios = [torch.exp(log) for log in logs]
+        losses = []
+        for i, ratio in zip(tokens, ratios):
+            advantage = batch.advantages[i].double()
+            if model.loss_type == "cispo":
+                loss = -min(ratio.detach(), model.epsilon_high) * advantage * log_prob[i]
+            else:
+                low, high = 1 - 0.2, 1 + model.epsilon_high
+                clipped = min(max(ratio, low), high)
+                loss = -min(ratio * advantage, clipped * advantage)
+            gap = reference[i] - log_prob[i]
+            losses.append(loss + 0.3 * (torch.exp(gap) - 1 - gap))
+        yield losses
+
+
+def mean_loss(dialogues, loss_type, longest):
+    if loss_type == "grpo":
+        return sum(sum(losses) / len(losses) for losses in dialogues) / len(dialogues)
+    total = sum(sum(losses) for losses in dialogues)
+    if loss_type == "dr_grpo":
+        return total / (len(dialogues) * longest)
+    return total / sum(len(losses) for losses in dialogues)  # of one process bnpo is dapo
+
+
+@pytest.fixture(scope="module")
+def uneven():
+    """A rollout of dialogues of one to eight turns, in several forwards."""
+    return collected(
+        make_vec_env(Uneven, 8, seed=0), group_size=None, kl={"coef": 0.3}, epsilon_high=0.28,
+        compute={"micro_batch_tokens": 40},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("level", RATIO_LEVELS)
+@pytest.mark.parametrize("loss_type", LOSS_TYPES)
+def test_losses_and_gradients_are_those_of_a_slow_reference(uneven, loss_type, level, monkeypatch):
+    """By log-probabilities that are given, in the place of the network's float32."""
+    model, new = uneven, []
+    rng = torch.Generator().manual_seed(0)
+
+    def evaluate(tokens, at, actions, *_):
+        given = torch.randn(len(at), generator=rng, dtype=torch.float64) * 0.5 - 1.1
+        new.append(given.requires_grad_())
+        return None, given, torch.zeros_like(given)
+
+    monkeypatch.setattr(model.policy, "evaluate_sequences", evaluate)
+    monkeypatch.setattr(model, "loss_type", loss_type)
+    monkeypatch.setattr(model, "importance_sampling_level", level)
+    sizes = model.rollout.sequences.sizes
+    assert len({*sizes.tolist()}) > 3
+    means = model.updater.backward(model.loss, model.batches(np.arange(8)), int(sizes.sum()))
+    assert len(new) > 1
+
+    found, slow = [], [given.detach().clone().requires_grad_() for given in new]
+    for batch, log_prob in zip(model.batches(np.arange(8)), slow, strict=True):
+        reference = batch.reference_log_probs.double()
+        found += [*dialogue_losses(batch, log_prob, reference, model)]
+    loss = mean_loss(found, loss_type, longest=20)
+    loss.backward()
+    for given, expected in zip(new, slow):
+        torch.testing.assert_close(given.grad, expected.grad, rtol=1e-6, atol=1e-9)
+    assert means["loss"] == pytest.approx(loss.item(), rel=1e-6)
+
+
 class SometimesEqual(Echo):
     """Half of the starts pay everyone alike; the others pay for the first letter that is said."""
 
@@ -224,7 +321,7 @@ def learned_from(model):
 @pytest.mark.parametrize("credit", ["episode", "turn"])
 def test_groups_without_variance_are_played_again_elsewhere(credit):
     env = make_vec_env(lambda: SometimesEqual(turns=2), 32, seed=0)
-    model = collected(env, group_size=4, resample=20, scale=False, credit=credit)
+    model = collected(env, group_size=4, resample=20, scale_rewards="none", credit=credit)
     logged = model.logger.name_to_value
     assert 0.2 <= logged["rollout/equal_groups"] <= 0.8
     assert logged["rollout/equal_groups_left"] == 0
@@ -245,7 +342,7 @@ def test_groups_without_variance_are_played_again_elsewhere(credit):
 
 def test_what_stays_without_variance_has_no_advantage():
     env = make_vec_env(lambda: SometimesEqual(turns=1), 64, seed=0)
-    model = collected(env, group_size=4, resample=1, scale=False)
+    model = collected(env, group_size=4, resample=1, scale_rewards="none")
     logged = model.logger.name_to_value
     assert 0 < logged["rollout/equal_groups_left"] < logged["rollout/equal_groups"]
     idle = (model.rollout.advantages.reshape(16, 4, 2) == 0).all(2).all(1).float().mean()

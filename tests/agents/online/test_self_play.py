@@ -18,7 +18,7 @@ SMALL = {"n_layer": 1, "n_head": 2, "n_embd": 16}
 def made(id=ID, rows=16, env_kwargs=(), **settings):
     """A pair of learners who have not met."""
     pair = SelfPlay(id, rows, seed=0, **dict(env_kwargs))
-    common = {"n_steps": 20, "group_size": 4, "scale": False, "policy_kwargs": SMALL}
+    common = {"n_steps": 20, "group_size": 4, "scale_rewards": "none", "policy_kwargs": SMALL}
     common |= {"seed": 0, "batch_size": 64, "device": "cpu", **settings}
     return pair, {party: GRPO("GPTPolicy", side, **common) for party, side in pair.sides.items()}
 
@@ -175,7 +175,7 @@ def test_features_and_masks_beside_the_tokens():
         (lambda p, m: m.update(user=m["system"]), r"a GRPO made with sides\['user'\]"),
         (
             lambda p, m: setattr(m["user"], "resample", 1),
-            "resample, credit='situation' and several",
+            "resample, credits but 'episode' and 'turn', and",
         ),
         (
             lambda p, m: setattr(m["user"], "group_size", 2),

@@ -20,8 +20,8 @@ def collected(game, **settings):
     name, kwargs = game
     env = dialgym.sb3_vec_env(name, 16, seed=0, **kwargs, truths=True)
     model = GRPO(
-        "GPTPolicy", env, n_steps=60, batch_size=512, policy_kwargs=SMALL, seed=0, scale=False,
-        group_size=8, credit="turn", **{"truth_gain": 2.0, **settings},
+        "GPTPolicy", env, n_steps=60, batch_size=512, policy_kwargs=SMALL, seed=0, group_size=8,
+        scale_rewards="none", credit="turn", **{"truth_gain": 2.0, **settings},
     )  # fmt: skip
     _, callback = model._setup_learn(1000)
     model.collect_rollouts(model.env, callback, model.rollout_buffer, 60)
