@@ -194,6 +194,7 @@ PARTS = {
     "Estimation": "agents.acts.gdpl:Estimation",
     "Execution": "agents.models.build:Execution",
     "KLControl": "agents.online.reference:KLControl",
+    "RolloutServer": "agents.serving.server:RolloutServer",
     "ValueLosses": "agents.offline.losses:ValueLosses",
     "EpisodeRolloutBuffer": "agents.buffers.episodes:EpisodeRolloutBuffer",
     "MaskableEpisodeRolloutBuffer": "agents.buffers.episodes:MaskableEpisodeRolloutBuffer",

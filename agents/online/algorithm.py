@@ -251,7 +251,7 @@ class OnlineAlgorithm(UpdatedLearner, OnPolicyAlgorithm):  # type: ignore[misc]
         return {n: own[n] if n in own else getattr(self, n).state_dict() for n in names}
 
     def _excluded_save_params(self) -> list[str]:
-        ours = ["rollout", "processes", "reference", "updater"]
+        ours = ["rollout", "processes", "reference", "updater", "served"]
         return [*super()._excluded_save_params(), *ours]
 
     def _get_torch_save_params(self) -> tuple[list[str], list[str]]:

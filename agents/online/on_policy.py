@@ -6,7 +6,7 @@ An algorithm is what it makes of a rollout (`collect_rollouts`) and one `loss(ba
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Unpack
 
 import numpy as np
@@ -29,9 +29,12 @@ from agents.buffers.sequences import (
 )
 from agents.models.cache import to_device
 from agents.models.masking import packed_bits
-from agents.models.observations import Observed
+from agents.models.observations import Observed, token_space
 from agents.online.algorithm import OnlineAlgorithm, OnlineOptions
+from agents.serving.sampler import ServedSampler
+from agents.serving.server import RolloutServer
 from agents.updater import check_rewards
+from dialgym.errors import settings_as
 
 
 class SequenceOptions(OnlineOptions, total=False):
@@ -40,6 +43,7 @@ class SequenceOptions(OnlineOptions, total=False):
     clip_range: float | Schedule
     target_kl: float | None
     exploring_starts: float | Schedule
+    server: RolloutServer | Mapping[str, Any] | None
 
 
 class SequenceAlgorithm(OnlineAlgorithm):
@@ -57,6 +61,8 @@ class SequenceAlgorithm(OnlineAlgorithm):
             is drawn uniformly from the tokens that are allowed (exploring starts, Sutton and Barto
             2018, section 5.3). The advantage of its tokens is 0: values and the entropy learn from
             them, so that play after every opening is learned before the policy settles on one.
+        server: an inference server that samples what is said, a `RolloutServer` or a mapping of its
+            fields; None samples here. It knows no masks: `policy_kwargs={"mask": False}`.
         kwargs: further arguments of `OnlineAlgorithm`.
     """
 
@@ -73,18 +79,36 @@ class SequenceAlgorithm(OnlineAlgorithm):
         clip_range: float | Schedule = 0.2,
         target_kl: float | None = None,
         exploring_starts: float | Schedule = 0.0,
+        server: RolloutServer | Mapping[str, Any] | None = None,
         **kwargs: Unpack[OnlineOptions],
     ) -> None:
         check_bounds(type(self).__name__, {"exploring_starts": exploring_starts})
         self.clip_range, self.target_kl = FloatSchedule(clip_range), target_kl
         self.exploring_starts = FloatSchedule(exploring_starts)
         self.exploring = np.zeros(0, bool)  # (n_envs,) whose first utterance is being drawn
+        self.server = None if server is None else settings_as(RolloutServer, "server", server)
+        if server is not None:
+            kwargs = {"env_masks": False, **kwargs}
         super().__init__(policy, env, n_epochs=n_epochs, **kwargs)
 
     def _setup_model(self) -> None:
         super()._setup_model()
         self.clip_range = FloatSchedule(self.clip_range)  # `load` may have put a number there
         self.exploring_starts = FloatSchedule(self.exploring_starts)
+        self.served = None if self.server is None else self._make_sampler(self.server)
+
+    def _make_sampler(self, server: RolloutServer) -> ServedSampler:
+        """Raises ValueError for what a server cannot do."""
+        masked = self.env_masks or self.policy.masker is not None or self.policy.reads_masks
+        wrong = {
+            'masks; give policy_kwargs={"mask": False}': masked,
+            "features beside the tokens": self.policy.features is not None,
+            "exploring_starts": self.exploring_starts(1.0) > 0,
+            "several processes": self.processes.count > 1,
+        }
+        for what in (what for what, is_so in wrong.items() if is_so):
+            raise ValueError(f"{self.algorithm}: a server samples without {what}")
+        return ServedSampler(server, token_space(self.observation_space))
 
     # The rollout
 
@@ -107,7 +131,7 @@ class SequenceAlgorithm(OnlineAlgorithm):
         self._start_exploring(starts)
         with torch.no_grad(), self.updater.precision():
             masks = self._masks(env, seen)
-            sampled, values, log_probs = self.policy(seen, action_masks=masks)
+            sampled, values, log_probs = self._sampled(seen, masks, rows)
             sampled = self._explored(sampled, seen, masks, rows)
             results = torch.stack([sampled.float(), values[:, 0].float(), log_probs.float()])
         said, values, log_probs = results.cpu().numpy()  # token ids are exact in float32
@@ -148,6 +172,16 @@ class SequenceAlgorithm(OnlineAlgorithm):
                 0
             ]
         return {row: infos[row] for row in np.flatnonzero(dones).tolist()}
+
+    def _sampled(self, seen: Observed, masks: Any, rows: np.ndarray) -> tuple[Tensor, ...]:
+        """Tokens (b,) to say, values (b, 1) and log-probabilities (b,), in the dialogues `rows`.
+
+        A server knows no values: they are 0, to be read off the whole rollout.
+        """
+        if self.served is None:
+            return self.policy(seen, action_masks=masks)
+        said, log_probs = self.served.sample(self.policy, seen, rows, self.rng)
+        return said, torch.zeros(len(rows), 1), log_probs
 
     def _start_exploring(self, starts: np.ndarray) -> None:
         """Choose, among the dialogues that begin, those whose first utterance is drawn."""
@@ -197,18 +231,22 @@ class SequenceAlgorithm(OnlineAlgorithm):
         """The rollout's sequences, with what the update asks of every decision as columns."""
         buffer = self.rollout_buffer
         stored = {"actions": buffer.steps("actions"), "log_probs": buffer.steps("log_probs")}
-        stored["own"] = buffer.steps("own")
+        stored["own"] = own = buffer.steps("own")
+        stored["importance"] = own.astype(np.float32)  # by which advantages count
         if self._keeps_masks:
             stored["masks"] = buffer.steps("masks")
         sequences = buffer.sequences(keep, self.device, **stored)
         if not self._keeps_masks and self.policy.masker is not None:
             sequences.add_states(self.policy.masker)
-        if self.compute.autocast or not stored["own"].all():
+        if self.compute.autocast or self.served is not None or not own.all():
             # A cached step rounds otherwise than a whole forward, and was not asked of what was
             # drawn; ratios must start at one.
-            sequences.columns["log_probs"] = self._all_log_probs(
-                sequences, self.policy.sequence_log_prob
-            )
+            found = self._all_log_probs(sequences, self.policy.sequence_log_prob)
+            if self.served is not None:
+                weights = self.served.importance(found - sequences.columns["log_probs"])
+                sequences.columns["importance"] *= weights
+                self.logger.record("server/importance_weight", float(weights.mean()))
+            sequences.columns["log_probs"] = found
         return sequences
 
     def _reference_log_probs(self, sequences: Sequences) -> Tensor | None:
@@ -257,6 +295,8 @@ class SequenceAlgorithm(OnlineAlgorithm):
                     break
         for name, values in logs.items():
             self.logger.record(f"train/{name}", float(np.mean(values)))
+        for name, value in self.served.updated().items() if self.served else ():
+            self.logger.record(f"server/{name}", value)
         self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
         self._steer()
 
@@ -286,7 +326,7 @@ class SequenceAlgorithm(OnlineAlgorithm):
         """The sequences `chosen` (s,) of the rollout: a minibatch, in pieces that fit in memory."""
         sequences = self.rollout.sequences
         rows, own = sequences.decisions(chosen), sequences.columns["own"]
-        advantages = self._minibatch_advantages(rows[own[rows]]) * own
+        advantages = self._minibatch_advantages(rows[own[rows]]) * sequences.columns["importance"]
         weights = self._token_weights(chosen)
         for part in sequences.parts(chosen, self.updater.most_tokens):
             batch = self._batch(part, advantages)

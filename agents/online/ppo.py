@@ -143,6 +143,8 @@ class SequencePPO(SequenceAlgorithm):
             spoken = rollout_buffer.steps("lengths")[at] + 1
             rewards[at] += self.gamma * self._values_after(last_seen, spoken)
         self.rollout = self._rollout(rewards)
+        if self.served is not None:
+            self.served.ahead(Observed.of(self._last_obs), self.rng)
         callback.update_locals(locals())
         callback.on_rollout_end()
         return True
@@ -151,6 +153,8 @@ class SequencePPO(SequenceAlgorithm):
         """From the rollout in the buffer to sequences with advantages and value targets."""
         values = self.rollout_buffer.steps("values")
         sequences = self._sequences(np.ones(rewards.shape, bool))
+        if self.served is not None:
+            values = sequences.grid(self._all_log_probs(sequences, self._read_values), values.shape)
         log_probs = sequences.columns["log_probs"]
         reference = self._reference_log_probs(sequences)
         if reference is not None:
@@ -168,6 +172,10 @@ class SequencePPO(SequenceAlgorithm):
             sequences.column(targets),
             reference,
         )
+
+    def _read_values(self, tokens: Tensor, at: Tensor, actions: Tensor, *rest: Any) -> Tensor:
+        """Values (N,) of decisions within whole sequences."""
+        return self.policy.evaluate_sequences(tokens, at, actions, *rest)[0]
 
     def advantages(self, rewards: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Of the rollout in the buffer: advantages and value targets, (n_steps, n_envs) both."""

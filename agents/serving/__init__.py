@@ -1,0 +1,1 @@
+"""Rollouts whose utterances an inference server samples."""
