@@ -225,9 +225,11 @@ def test_the_server_stays_a_setting_of_a_saved_learner(served, tmp_path):
 
 @pytest.mark.slow
 def test_a_policy_learns_by_what_a_server_samples(served, tmp_path):
-    """Guessing of two things: from a quarter of the turns to hardly any that ends without."""
-    model = made(GRPO, served, tmp_path, n_envs=16, group_size=8, learning_rate=0.02)
+    """Any words at first, of which hardly any is a question; then questions that find some things."""
+    settings = {"n_steps": 64, "batch_size": 512, "ent_coef": 0.01, "learning_rate": 0.01}
+    wider = {"n_layer": 1, "n_head": 2, "n_embd": 32, "mask": False}
+    model = made(GRPO, served, tmp_path, n_envs=16, group_size=8, policy_kwargs=wider, **settings)
     before = dialgym.evaluate(model, ID, 100, [0], {"tokenizer": "word"}).mean_return
-    model.learn(6_000)
+    model.learn(20_000)
     after = dialgym.evaluate(model, ID, 100, [0], {"tokenizer": "word"}).mean_return
-    assert after > before + 0.5
+    assert after > before + 0.3
