@@ -225,7 +225,7 @@ def test_the_server_stays_a_setting_of_a_saved_learner(served, tmp_path):
 
 @pytest.mark.slow
 def test_a_policy_learns_by_what_a_server_samples(served, tmp_path):
-    """Any words at first, of which hardly any is a question; then questions that find some things."""
+    """Any words at first, of which hardly any is a question; then questions that find things."""
     settings = {"n_steps": 64, "batch_size": 512, "ent_coef": 0.01, "learning_rate": 0.01}
     wider = {"n_layer": 1, "n_head": 2, "n_embd": 32, "mask": False}
     model = made(GRPO, served, tmp_path, n_envs=16, group_size=8, policy_kwargs=wider, **settings)
