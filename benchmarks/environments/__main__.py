@@ -18,7 +18,6 @@ import numpy as np
 import typer
 
 from benchmarks.environments import multiwoz, questions
-from benchmarks.environments.bargain import bargain_figures
 from benchmarks.environments.dialogues import (
     ROWS,
     batched_dialogues,
@@ -30,6 +29,7 @@ from benchmarks.environments.families import family_figures
 from benchmarks.environments.replies import ROWS as REPLY_ROWS
 from benchmarks.environments.replies import UNSCORED, batched_replies
 from benchmarks.environments.rewards import reward_figures
+from benchmarks.environments.scripted import bargain_figures, desk_figures
 from benchmarks.environments.timing import (
     REPEATS,
     SECONDS,
@@ -72,6 +72,7 @@ PARTS = (
     "questions",
     "visual",
     "bargain",
+    "desk",
     "families",
 )
 
@@ -288,6 +289,7 @@ def main(
         "questions": lambda: question_figures(measure),
         "visual": lambda: visual_figures(measure),
         "bargain": lambda: bargain_figures(measure),
+        "desk": lambda: desk_figures(measure),
         "families": lambda: family_figures(measure),
         "replies": lambda: reply_figures({"data": str(data)} if data else {}, measure),
     }

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 import dialgym
+from agents.experiments import panel_jobs
 from agents.experiments.job import RESULT, Job, timed
 from agents.experiments.run import Report, run_jobs
 from agents.experiments.training_job import (
@@ -27,8 +28,10 @@ from agents.experiments.training_job import MODEL as MODEL_FILE
 from agents.training.checkpoint import BEFORE
 from agents.training.checkpoint import FILE as CHECKPOINT
 from benchmarks.recipes.recipe import Method, Recipe, slug
+from dialgym.cli.benchmark import ROWS
 from dialgym.cli.common import check_failures
 from dialgym.errors import unknown
+from dialgym.experiments.panel import panel_named
 from dialgym.experiments.result import Episodes
 from dialgym.experiments.row import AS_NAMED, episode_columns, episode_means
 from dialgym.experiments.rules import rules_of
@@ -88,7 +91,15 @@ class RecipeJob(Job):
     @property
     def model(self) -> Path:
         """The file of the trained model."""
-        return self.folder / MODEL_FILE
+        return (self._of_panel.folder if self.method.learner else self.folder) / MODEL_FILE
+
+    @cached_property
+    def _of_panel(self) -> Job:
+        """The job of the panel's learner."""
+        name, _, learner = str(self.method.learner).partition("/")
+        panel = panel_named(name)
+        place = panel.environment(self.method.environment)
+        return panel_jobs.jobs_of(panel, [learner], [place], [self.seed], ROWS)[0]
 
     @property
     def kind(self) -> str:
@@ -99,7 +110,8 @@ class RecipeJob(Job):
     def needs(self) -> tuple[Job, ...]:  # type: ignore[override]
         """Jobs whose models it reads."""
         start = [self.method.start] if self.method.start else []
-        return tuple(self.of(name) for name in [*start, *self.method.needs])
+        trained = [self._of_panel] if self.method.learner else []
+        return (*trained, *(self.of(name) for name in [*start, *self.method.needs]))
 
     def of(self, name: str) -> RecipeJob:
         """The job of another method with the same seed; ``NAME+1`` is that of the next seed."""

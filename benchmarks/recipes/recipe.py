@@ -49,6 +49,7 @@ class Method:
         policy: one that is scored, and nothing is trained: a registered name, a mapping of it and
             its settings, or ``module:function`` that makes it, called with the job.
         algorithm: by which it is trained.
+        learner: ``PANEL/LEARNER``: it is that of a panel, trained where the panel trains it.
         hyperparameters: other than the configured ones.
         fields: further fields of `agents.TrainConfig`.
         data: stored dialogues that it learns from.
@@ -65,6 +66,7 @@ class Method:
     settings: Values = field(default_factory=dict)
     policy: str | Values | None = None
     algorithm: str | None = None
+    learner: str | None = None
     hyperparameters: Values = field(default_factory=dict)
     fields: Values = field(default_factory=dict)
     data: str | None = None

@@ -1,6 +1,6 @@
 """Acts of the desk: tools and words with arguments from what it has heard and seen."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -144,6 +144,12 @@ class DeskActs(PartyActs):
         act = self.act(state, int(action))
         return self.task.texts.desk(act) if act.op != NONE else ""
 
+    def texts(self, state: DeskState) -> Iterator[str]:
+        """Words of the acts for which nothing is missing."""
+        for code, allowed in zip(self.codes, self.allowed(state)):
+            if allowed:
+                yield self.task.texts.desk(self.act_of(state, *code))
+
     def mask(self, state: DeskState) -> np.ndarray:
         return np.array(self.allowed(state), bool)
 
@@ -237,7 +243,7 @@ class DeskActs(PartyActs):
         """Flags of a record: it was read; each change is allowed."""
         if place == NONE or not state.read >> place & 1:
             return (0.0,) * (1 + len(self.domain.writes))
-        record = tuple(reveal(state.records)[place])
+        record = reveal(state.records)[place]
         key = state.policy, record
         found = self._allowed.get(key)
         if found is None:

@@ -70,7 +70,8 @@ class _Maker:
 
     def __init__(self, domain: DeskDomain, split: str, rng: Generator) -> None:
         self.domain, self.unseen = domain, split == UNSEEN
-        self._draws = _uniform(rng)
+        self._draw = _uniform(rng).__next__
+        self._sizes = [len(field.values) for field in domain.fields]
         self.people = "test" if self.unseen else split
         known = len(domain.policies)
         self.policy = self._below(len(domain.unseen)) + known if self.unseen else self._below(known)
@@ -100,14 +101,14 @@ class _Maker:
         )
 
     def _chance(self, share: float) -> bool:
-        return next(self._draws) < share
+        return self._draw() < share
 
     def _below(self, count: int) -> int:
-        return int(next(self._draws) * count)
+        return int(self._draw() * count)
 
     def _one_of(self, shares: Sequence[float]) -> int:
         """A place, by shares that sum to 1."""
-        drawn = next(self._draws)
+        drawn = self._draw()
         ends = accumulate(shares)
         return next((at for at, end in enumerate(ends) if drawn < end), len(shares) - 1)
 
@@ -119,6 +120,11 @@ class _Maker:
                 drawn.append(one)
         return drawn
 
+    def _values(self, first: int) -> list[int]:
+        """Values of the fields from a place on."""
+        draw = self._draw
+        return [int(draw() * size) for size in self._sizes[first:]]
+
     def _names(self) -> tuple[int, int]:
         first = self._below(len(NAMES))
         while split_of(NAMES[first]) != self.people:
@@ -127,10 +133,10 @@ class _Maker:
         return first, second
 
     def _records(self) -> list[list[int]]:
-        fields, count = self.domain.fields, len(OWNED)
-        records = [[self._below(len(field.values)) for field in fields] for _ in range(count)]
-        numbers = self._distinct(len(fields[NUMBER].values), count)
-        names = self._distinct(len(fields[NAME].values), count)
+        sizes, count = self._sizes, len(OWNED)
+        records = [self._values(0) for _ in range(count)]
+        numbers = self._distinct(sizes[NUMBER], count)
+        names = self._distinct(sizes[NAME], count)
         for record, number, name in zip(records, numbers, names):
             record[NUMBER], record[NAME] = number, name
         return records
@@ -175,7 +181,7 @@ class _Maker:
             changed = record[write.field] != write.value  # else there is nothing to change
             if changed and domain.allows(self.policy, kind, record) is not forbidden:
                 break
-            record[2:] = [self._below(len(field.values)) for field in domain.fields[2:]]
+            record[2:] = self._values(2)
         value = final = NONE
         if write.value == NONE:
             count = len(domain.fields[write.field].values)

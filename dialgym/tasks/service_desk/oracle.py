@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from heapq import heappop, heappush
 from itertools import count
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ KEPT = 200_000
 _PASSING = frozenset(
     ("goal", "desk_lines", "user_lines", "turns", "calls", "uses", "understood", "last", "heard")
 )
-_COMPARED = tuple(name for name in DeskState.__slots__ if name not in _PASSING)
+_known = attrgetter(*(name for name in DeskState.__slots__ if name not in _PASSING))
 _USER = AgendaUser()
 
 
@@ -55,12 +56,6 @@ class Oracle:
 def key_of(state: DeskState) -> tuple[Any, ...]:
     """The goal, and all that matters to what follows."""
     return (id(state.goal), state.heard, *_known(state))
-
-
-def _known(state: DeskState) -> Iterator[Any]:
-    for name in _COMPARED:
-        value = getattr(state, name)
-        yield tuple(map(tuple, value)) if name == "records" else value
 
 
 def plan_of(acts: Any, state: DeskState) -> dict[tuple[Any, ...], int]:

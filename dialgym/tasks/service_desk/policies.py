@@ -1,9 +1,11 @@
 """Scripted desks: careful, handcrafted, careless, hostile, random. They know what a desk knows."""
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
+from dialgym.tasks.generators import Leg, Relay
 from dialgym.tasks.service_desk.domains import (
     AIRPLANE,
     DATA,
@@ -189,3 +191,15 @@ class RandomDesk(Desk):
         allowed = [code for code, ok in zip(acts.codes, acts.allowed(state)) if ok]
         code: Code = allowed[int(rng.integers(len(allowed)))]
         return code
+
+
+def mixture() -> Relay:
+    """Dialogues of five desks, each from beginning to end, in equal number."""
+    desks: Mapping[str, Callable[[], Desk]] = {
+        "careful": Careful,
+        "handcrafted": HandcraftedDesk,
+        "careless": Careless,
+        "hostile": Hostile,
+        "random": RandomDesk,
+    }
+    return Relay({name: (Leg(made()),) for name, made in desks.items()})

@@ -19,7 +19,8 @@ from dialgym.tasks.service_desk.domains import (
     DeskDomain,
     Field,
 )
-from dialgym.tasks.service_desk.texts import FIND_TOOL, IDENTIFY_TOOL, Texts
+from dialgym.tasks.service_desk.grammars import FIND_TOOL, IDENTIFY_TOOL
+from dialgym.tasks.service_desk.texts import Texts
 from dialgym.tasks.service_desk.types import (
     ASK,
     ASK_CODE,

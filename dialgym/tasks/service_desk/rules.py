@@ -71,7 +71,7 @@ class Grade(NamedTuple):
 
 def begin(goal: Goal) -> DeskState:
     """The state in which the user is about to speak first."""
-    return DeskState(goal, goal.policy, [list(record) for record in goal.records], goal.device)
+    return DeskState(goal, goal.policy, goal.records, goal.device)
 
 
 def grade(domain: DeskDomain, state: DeskState) -> Grade:
@@ -82,8 +82,8 @@ def grade(domain: DeskDomain, state: DeskState) -> Grade:
         for place, request in enumerate(goal.requests)
         if request.kind >= writes or request.forbidden or request.withdrawn or goal.impostor
     )
-    same = all(tuple(record) == end for record, end in zip(state.records, goal.end))
-    return Grade(same and state.device == WORKS, told, not state.faults)
+    same = state.records == goal.end and state.device == WORKS
+    return Grade(same, told, not state.faults)
 
 
 def is_met(domain: DeskDomain, state: DeskState, place: int) -> bool:
@@ -101,7 +101,7 @@ def is_met(domain: DeskDomain, state: DeskState, place: int) -> bool:
         return bool(state.changed & bit)
     if request.kind >= len(domain.writes):
         return bool(state.told & bit)
-    return tuple(state.records[request.record]) == goal.end[request.record]
+    return state.records[request.record] == goal.end[request.record]
 
 
 def place_of(state: DeskState, number: int) -> int:
@@ -174,7 +174,8 @@ def _write(domain: DeskDomain, state: DeskState, act: DeskAct) -> int:
         state.faults |= CONSENT
     if not domain.allows(state.policy, act.which, record):
         state.faults |= FORBIDDEN
-    record[write.field] = value
+    changed = (*record[: write.field], value, *record[write.field + 1 :])
+    state.records = (*state.records[:place], changed, *state.records[place + 1 :])
     state.done, state.proposed, state.confirmed = act, DeskAct(), DeskAct()
     return place
 

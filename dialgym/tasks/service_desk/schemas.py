@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dialgym.tasks.service_desk.domains import DEVICE_TOOLS, NAMES, NUMBERS, DeskDomain
-from dialgym.tasks.service_desk.texts import FIND_TOOL, IDENTIFY_TOOL
+from dialgym.tasks.service_desk.grammars import FIND_TOOL, IDENTIFY_TOOL
 
 Schema = Mapping[str, Any]
 _OF_DEVICE = (

@@ -8,7 +8,7 @@ import numpy as np
 
 from dialgym.errors import finite_number, one_of, whole_number
 from dialgym.io.objects import load
-from dialgym.language import AnyText, Constraint, Utterance
+from dialgym.language import AnyText, Constraint, Utterance, WordTrie
 from dialgym.language.text import CHARSET
 from dialgym.simulators import Speaker
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome, Task
@@ -27,6 +27,8 @@ ROOM = "dialgym.tasks.service_desk"
 LONGEST = 240
 ORDINARY = {SYSTEM: 110, USER: 70, TOOLS: 170}
 """Characters of English that ordinary utterances stay within."""
+ALLOWED_LENGTH = 80
+"""Of those, the changes that are allowed."""
 _RULES = (
     "A customer of your {company} wants one to four things, one after the other. In each turn call "
     "one tool, or say one thing.",
@@ -78,9 +80,12 @@ class ServiceDesk(Task):
         language: ``words``, or ``english``: sentences with paraphrases, and calls.
         turns: utterances of the desk, calls included.
         turn_cost, call_cost: cost of an utterance that the user hears, and of a call.
-        constraint: what action masks allow: ``"grammar"`` (what is well formed), or None; of
-            ``english`` None.
+        constraint: what action masks allow: ``"grammar"`` (what is well formed), ``"known"`` (of
+            the desk the words of acts for which nothing is missing, as the act view has them), or
+            None; of ``english`` None.
         longest: characters of an utterance that are looked at, at least.
+        eligibility: a record that is read says which changes the policy allows, as the act view's
+            observation does; else who goes by words compares its numbers with those of the policy.
 
     Options of reset: ``goal``, the number of a goal of its split; ``split``, another one.
 
@@ -122,6 +127,7 @@ class ServiceDesk(Task):
         SYSTEM: f"{ROOM}.desk_acts:DeskActs",
         USER: f"{ROOM}.user_acts:CustomerActs",
     }
+    generators = {"mixture": f"{ROOM}.policies:mixture"}  # noqa: RUF012
     hidden_fields = {SYSTEM: ("goal", "records", "device"), USER: ("records",)}  # noqa: RUF012
 
     def __init__(
@@ -134,19 +140,23 @@ class ServiceDesk(Task):
         call_cost: float = 0.0,
         constraint: str | None = "grammar",
         longest: int = LONGEST,
+        eligibility: bool = False,
     ) -> None:
         one_of("domain", domain, tuple(DOMAINS), self.name)
         one_of("split", split, tuple(SIZES), self.name)
         one_of("language", language, ("words", "english"), self.name)
-        one_of("constraint", constraint, ("grammar", None), self.name)
+        one_of("constraint", constraint, ("grammar", "known", None), self.name)
         self.domain, self.split = DOMAINS[domain], split
         self.english = language == "english"
         self.turns = whole_number("turns", turns, self.name)
         self.turn_cost = finite_number(f"turn_cost of {self.name}", turn_cost)
         self.call_cost = finite_number(f"call_cost of {self.name}", call_cost)
         self.constrained = constraint is not None and not self.english
+        self.known_only = constraint == "known" and self.constrained
         self.tokenizer = "bpe" if self.english else "word"  # type: ignore[misc]
-        self.texts, self.reader = Texts(self.domain, self.english), Reader(self.domain)
+        self.eligibility = bool(eligibility)
+        self.texts = Texts(self.domain, self.english, self.eligibility)
+        self.reader = Reader(self.domain)
         self.facts = self._facts(whole_number("longest", longest, self.name))
 
     def _facts(self, longest: int) -> Facts:
@@ -157,7 +167,11 @@ class ServiceDesk(Task):
             SYSTEM: spoken,
             USER: {SYSTEM: turns, USER: 2 * turns + 2 + notes, TOOLS: turns + 1},
         }
-        words = {SYSTEM: 12, USER: 14, TOOLS: 2 * len(self.domain.fields)}
+        words = {
+            SYSTEM: 12,
+            USER: 14,
+            TOOLS: 2 * len(self.domain.fields) + (1 + lines) * self.eligibility,
+        }
         dearest = max(self.turn_cost, self.call_cost, 0.0) * turns
         gift = max(-self.turn_cost, -self.call_cost, 0.0) * turns
         hidden = {SYSTEM: ("goal", "records", "device"), USER: ("records",)}
@@ -171,7 +185,7 @@ class ServiceDesk(Task):
             may_end=self.parties,
             words=None if self.english else dict.fromkeys(self.parties, words),
             pieces=dict.fromkeys(self.voices, longest),
-            ordinary=ORDINARY,
+            ordinary={**ORDINARY, TOOLS: ORDINARY[TOOLS] + self.eligibility * ALLOWED_LENGTH},
             components=dict.fromkeys(self.parties, ("solved", "turns", "calls")),
             metrics=("database", "told", "policy", *FAULTS),
         )
@@ -302,7 +316,12 @@ class ServiceDesk(Task):
         return batch
 
     def static_constraint(self, party: str) -> Constraint | None:
+        if self.known_only and party == SYSTEM:
+            return None
         return self.texts.grammars[party] if self.constrained else AnyText()
+
+    def constraint(self, state: DeskState, party: str) -> Constraint:
+        return self.static_constraint(party) or WordTrie(self.acts[SYSTEM].texts(state))
 
     def words(self) -> Sequence[str]:
         """Those of both grammars, of tools' answers and of notes."""

@@ -10,8 +10,6 @@ import numpy as np
 from dialgym.language import Grammar
 from dialgym.tasks.service_desk.domains import (
     DEVICE_TOOLS,
-    FIRST_NAMES,
-    LAST_NAMES,
     NAME,
     NAMES,
     NONE,
@@ -20,6 +18,7 @@ from dialgym.tasks.service_desk.domains import (
     READ_SCREEN,
     DeskDomain,
 )
+from dialgym.tasks.service_desk.grammars import FIND_TOOL, IDENTIFY_TOOL, OFF, ON, grammars_of
 from dialgym.tasks.service_desk.types import (
     ASK,
     BYE,
@@ -55,15 +54,15 @@ from dialgym.tasks.service_desk.types import (
 
 TOOLS = "tools"
 """Speaker of what tools answer."""
-FIND_TOOL, IDENTIFY_TOOL = "find_customer", "identify"
 REMEMBERED = 100_000
+ALLOWED, NOTHING_ALLOWED = "allowed", "nothing"
+"""Name and value of a part of a record that is read: the changes that the policy allows."""
 ANSWERS = "done yes error impossible code right wrong name screen airplane data signal"
 NOTES = (
     "you say that your name is do not know the code and first wrong want but which only when asked "
     "to confirm nothing refused claim its"
 )
 """Words of answers and of the user's notes."""
-OFF, ON = ("off", "on"), ("none", "full")
 _FIXED = {REFUSE: "refuse", MORE: "anything else", BYE: "goodbye"}
 _FIXED_USER = {
     YES: "yes", NO: "no", LEAVE: "leave it", DID: "done", PARDON: "pardon", FAREWELL: "goodbye"
@@ -105,10 +104,11 @@ class Texts:
     Args:
         domain: what the desk is about.
         english: sentences with paraphrases and calls, ``tool(argument="...")``, rather than words.
+        eligibility: a record that is read says which changes the policy allows.
     """
 
-    def __init__(self, domain: DeskDomain, english: bool) -> None:
-        self.domain, self.english = domain, english
+    def __init__(self, domain: DeskDomain, english: bool, eligibility: bool = False) -> None:
+        self.domain, self.english, self.eligibility = domain, english, eligibility
         self.get_tool = f"get_{domain.noun}"
         self._known: dict[tuple[bool, DeskAct], str] = {}
 
@@ -314,14 +314,19 @@ class Texts:
             numbers = " ".join(NUMBERS[record[NUMBER]] for record in own)
             return self._result({"name": NAMES[act.value], f"{self.domain.noun}s": numbers})
         if act.op == GET and found != NONE:
-            return self._record(state.records[found])
+            return self._record(state.policy, state.records[found])
         if act.op == IDENTIFY:
             return self._result({"code": "right" if found != NONE else "wrong"})
         return self._result({"done": "yes"} if found != NONE else {"error": "impossible"})
 
-    def _record(self, record: Sequence[int]) -> str:
-        pairs = zip(self.domain.fields, record)
-        return self._result({field.name: field.values[value] for field, value in pairs})
+    def _record(self, policy: int, record: Sequence[int]) -> str:
+        domain = self.domain
+        told = {field.name: field.values[value] for field, value in zip(domain.fields, record)}
+        if self.eligibility:
+            tools = enumerate(write.tool for write in domain.writes)
+            allowed = (tool for at, tool in tools if domain.allows(policy, at, record))
+            told[ALLOWED] = " ".join(allowed) or NOTHING_ALLOWED
+        return self._result(told)
 
     def _result(self, answer: dict[str, str]) -> str:
         if self.english:
@@ -336,75 +341,12 @@ class Texts:
         fields = (word for f in domain.fields for word in (f.name, *f.values))
         lines = (domain.policy_lines(at, english=False) for at in range(len(domain.every)))
         told = (word for found in lines for line in found for word in line.split())
-        words = chain(spoken, fields, told, (f"{domain.noun}s", *ANSWERS.split(), *NOTES.split()))
+        allowed = (ALLOWED, NOTHING_ALLOWED) if self.eligibility else ()
+        fixed = (f"{domain.noun}s", *ANSWERS.split(), *NOTES.split(), *allowed)
+        words = chain(spoken, fields, told, fixed)
         return tuple(dict.fromkeys(words))
 
     @cached_property
     def grammars(self) -> dict[str, Grammar]:
         """By party, what is said in words."""
-        domain = self.domain
-        nodes: dict[str, dict[str, str]] = {"end": {}}
-        for field in domain.fields:
-            nodes[f"{field.name}="] = dict.fromkeys(field.values, "end")
-            nodes[f"{field.name}:"] = {field.name: f"{field.name}="}
-        nodes["last"] = dict.fromkeys(LAST_NAMES, "end")
-        nodes["first"] = dict.fromkeys(FIRST_NAMES, "last")
-        nodes["name:"], nodes["code="] = {"name": "first"}, dict.fromkeys(NUMBERS, "end")
-        nodes["code:"] = {"code": "code="}
-        user = {**nodes, **self._user_nodes()}
-        return {
-            "system": Grammar({**nodes, **self._desk_nodes()}, "start", ["end"]),
-            "user": Grammar(user, "start", ["end", "want", "named"]),
-        }
-
-    def _desk_nodes(self) -> dict[str, dict[str, str]]:
-        domain, noun = self.domain, self.domain.noun
-        start = {FIND_TOOL: "name:", IDENTIFY_TOOL: "code:", self.get_tool: f"{noun}:"}
-        changes = {write.tool: f"{write.tool}:" for write in domain.writes}
-        nodes = {"change": changes, "tell": {noun: "tell="}}
-        for at, write in enumerate(domain.writes):
-            field = domain.argument(at)
-            after = "end" if field is None else f"{field.name}:"
-            nodes[f"{write.tool}:"] = {noun: f"{write.tool}="}
-            nodes[f"{write.tool}="] = dict.fromkeys(NUMBERS, after)
-        nodes["tell="] = dict.fromkeys(NUMBERS, "told")
-        told = [domain.fields[field].name for field in domain.tells]
-        nodes["told"] = {name: f"{name}=" for name in told}
-        nodes["ask"] = dict.fromkeys(("name", "code", noun), "end")
-        nodes["else"] = {"else": "end"}
-        start |= {**changes, "confirm": "change", "tell": "tell", "ask": "ask", "refuse": "end"}
-        start |= {"anything": "else", "goodbye": "end"}
-        if domain.device:
-            nodes["please"] = dict.fromkeys(DEVICE_TOOLS, "end")
-            start["please"] = "please"
-        return {**nodes, "start": start}
-
-    def _user_nodes(self) -> dict[str, dict[str, str]]:
-        domain = self.domain
-        noun, name = domain.fields[NUMBER].name, domain.fields[NAME].name
-        arguments = [f.name for f in map(domain.argument, range(len(domain.writes))) if f]
-        then = {argument: f"{argument}=" for argument in dict.fromkeys(arguments)}
-        which = {noun: "number=", name: "name="}
-        said = {field.name: f"{field.name}=" for field in domain.fields[2:]}
-        nodes = {
-            "wants": dict.fromkeys(domain.kinds, "want"),
-            "want": {**which, **then},
-            "number=": dict.fromkeys(NUMBERS, "named"),
-            "name=": dict.fromkeys(domain.fields[NAME].values, "named"),
-            "named": then,
-            "rather": then,
-            "but": said,
-            "it": {"it": "end"},
-            "screen": {"airplane": "a"},
-            "a": dict.fromkeys(OFF, "a."),
-            "a.": {"data": "d"},
-            "d": dict.fromkeys(OFF, "d."),
-            "d.": {"signal": "s"},
-            "s": dict.fromkeys(ON, "end"),
-        }
-        start = {"name": "first", "code": "code=", "want": "wants", "rather": "rather"}
-        start |= {**which, "but": "but", "leave": "it"}
-        start |= dict.fromkeys(("yes", "no", "done", "pardon", "goodbye"), "end")
-        if domain.device:
-            start |= {"screen": "screen", **dict.fromkeys(DEVICE_TOOLS, "end")}
-        return {**nodes, "start": start}
+        return grammars_of(self.domain)

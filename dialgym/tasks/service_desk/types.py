@@ -1,6 +1,7 @@
 """Acts of both parties, goals, and the state of one dialogue."""
 
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import NamedTuple
 
 from dialgym.language import Utterance
@@ -110,7 +111,7 @@ class DeskState:
 
     goal: Goal
     policy: int
-    records: list[list[int]]
+    records: tuple[tuple[int, ...], ...]
     device: int
     desk_lines: list[Utterance] = field(default_factory=list)
     user_lines: list[Utterance] = field(default_factory=list)
@@ -152,9 +153,9 @@ class DeskState:
 
     def copy(self) -> "DeskState":
         """An independent copy."""
-        other = DeskState.__new__(DeskState)
-        for name in DeskState.__slots__:
-            setattr(other, name, getattr(self, name))
-        other.records = [record.copy() for record in self.records]
+        other = DeskState(*_VALUES(self))
         other.desk_lines, other.user_lines = self.desk_lines.copy(), self.user_lines.copy()
         return other
+
+
+_VALUES = attrgetter(*DeskState.__slots__)

@@ -1,6 +1,7 @@
 """Views and batches, the policy's text, faults by hand, texts, tools, users."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -57,6 +58,88 @@ def test_all_views_and_batches_are_the_rules(domain, language):
     check_views(task, 1)
     check_batch(task, num_envs=3, steps=40)
     check_returns(task, policies=["careful", "random"])
+
+
+def test_what_a_desk_knows_is_all_that_its_words_may_say():
+    """Masks of words as those of acts, and records that say which changes are allowed."""
+    task = ServiceDesk(constraint="known", eligibility=True, turns=8)
+    check_task(task, 1)
+    check_views(task, 1)
+    check_batch(task, num_envs=2, steps=20)
+    state, acts = task.initial(RNG, {"goal": 0}), task.acts["system"]
+    user, desk = task.speaker_named("user", "agenda"), task.speaker_named("system", "careful")
+    while not state.over:
+        if not state.waiting:
+            constraint, mask = task.constraint(state, "system"), acts.mask(state)
+            texts = [acts.text(state, code, RNG) for code in range(len(mask))]
+            assert all(allows(constraint, text) for text, ok in zip(texts, mask) if ok)
+            assert len(constraint.words) == mask.sum()
+        speaker = user if state.waiting else desk
+        task.speak(state, speaker.reply(task, state, RNG), RNG)
+
+
+@pytest.mark.parametrize("language", ["words", "english"])
+@pytest.mark.parametrize("domain", ["shop", "phone"])
+def test_a_record_that_is_read_says_which_changes_are_allowed(domain, language):
+    task = ServiceDesk(domain, language=language, eligibility=True)
+    assert serve(task, "careful")[1] > 0.5
+    for number in range(30):
+        state = task.initial(RNG, {"goal": number})
+        for place, record in enumerate(state.records):
+            read = DeskAct(GET, number=record[0])
+            text = task.texts.answer(state, read, place)
+            told = text.partition("allowed")[2]
+            for at, write in enumerate(task.domain.writes):
+                assert (write.tool in told) is task.domain.allows(state.policy, at, record)
+            assert len(text) <= task.facts.ordinary["tools"]
+            assert "allowed" not in ServiceDesk(domain).texts.answer(state, read, place)
+
+
+def test_a_mixture_holds_dialogues_of_good_and_of_bad_desks():
+    stored = dialgym.collect("ServiceDesk-act-v0", "mixture", 60, seed=0)
+    solved = {}
+    for one in stored:
+        solved.setdefault(one["kind"], []).append(one["success"])
+    assert set(solved) == {"careful", "handcrafted", "careless", "hostile", "random"}
+    assert all(solved["careful"])
+    assert not any(solved["random"])
+    assert 2 * sum(solved["hostile"]) < len(solved["hostile"])
+
+
+def spelt(text):
+    """A text with its numbers of two digits in words."""
+    tens = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+    units = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen"
+    units = f"{units} fifteen sixteen seventeen eighteen nineteen".split()
+
+    def words(found):
+        ten, unit = divmod(int(found[0]), 10)
+        if ten < 2:
+            return units[int(found[0]) - 1]
+        return f"{tens[ten - 2]}-{units[unit - 1]}" if unit else tens[ten - 2]
+
+    return re.sub(r"\b[1-9]\d\b", words, text)
+
+
+@pytest.mark.parametrize("task", [SHOP, PHONE, *ENGLISH.values()], ids=repr)
+def test_the_spelling_of_numbers_changes_no_reward(task):
+    class Spells:
+        """Says what another speaker says, numbers in words."""
+
+        def __init__(self, speaker):
+            self.speaker = speaker
+
+        def reply(self, task, state, rng):
+            return spelt(self.speaker.reply(task, state, rng))
+
+    for goal in range(12):
+        desk = Spells(task.speaker_named("system", "careful"))
+        user = Spells(task.speaker_named("user", "agenda"))
+        state = task.initial(RNG, {"goal": goal})
+        while not state.over:
+            task.speak(state, (user if state.waiting else desk).reply(task, state, RNG), RNG)
+        assert task.metrics(state) == task.metrics(serve(task, "careful", goal=goal)[0]), goal
+        assert task.metrics(state)["told"], goal
 
 
 @pytest.mark.parametrize("user", ["impatient", "lying"])
