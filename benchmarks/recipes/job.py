@@ -135,11 +135,14 @@ class RecipeJob(Job):
     def description(self) -> dict[str, Any]:
         """Plain values that determine the figures."""
         recipe, method = self.recipe, self.method
+        described = asdict(method)
+        if method.learner is None:  # rows from before there was that field have none
+            del described["learner"]
         return plain(
             {
                 "form": FORM,
                 "recipe": recipe.name,
-                "method": asdict(method),
+                "method": described,
                 "seed": self.seed,
                 "data": asdict(recipe.data[method.data]) if method.data else None,
                 "options": recipe.options,

@@ -75,6 +75,7 @@ RECIPES: Mapping[str, str] = MappingProxyType(
         "credit": "credit --seeds 5",
         "yes_no": "yesno --seeds 3",
         "pair": "pair --seeds 3",
+        "service_desk_passes": "service_desk --seeds 5",
         "smollm2_policy": "smollm2 --seeds 5 --device cuda",
         "transfer": "transfer --seeds 5",
         "users": "users --seeds 3",

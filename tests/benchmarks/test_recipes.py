@@ -59,9 +59,7 @@ def test_every_recipe_is_whole(name, tmp_path):
         if not isinstance(job, RecipeJob):  # of a panel
             continue
         method = job.method
-        assert (method.policy is None) == bool(
-            method.train or method.algorithm or method.learner
-        )
+        assert (method.policy is None) == bool(method.train or method.algorithm or method.learner)
         assert method.data is None or method.data in recipe.data
         assert method.algorithm is None or find(method.algorithm)
         json.dumps(job.description())

@@ -321,7 +321,9 @@ class ServiceDesk(Task):
         return self.texts.grammars[party] if self.constrained else AnyText()
 
     def constraint(self, state: DeskState, party: str) -> Constraint:
-        return self.static_constraint(party) or WordTrie(self.acts[SYSTEM].texts(state))
+        return self.static_constraint(party) or WordTrie(
+            self.acts[SYSTEM].texts(state)  # type: ignore[attr-defined]
+        )
 
     def words(self) -> Sequence[str]:
         """Those of both grammars, of tools' answers and of notes."""

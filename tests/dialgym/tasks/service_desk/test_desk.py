@@ -108,7 +108,7 @@ def test_a_mixture_holds_dialogues_of_good_and_of_bad_desks():
 
 def spelt(text):
     """A text with its numbers of two digits in words."""
-    tens = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+    tens = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
     units = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen"
     units = f"{units} fifteen sixteen seventeen eighteen nineteen".split()
 
