@@ -30,11 +30,11 @@ from agents.online.credit import (
 )
 from agents.online.groups import GroupAlgorithm, GroupOptions
 from agents.online.on_policy import turn_ends
+from agents.online.ppo import clipped_surrogate
 from agents.online.surrogates import (
     LARGEST_WEIGHT,
     LOSS_TYPES,
     RATIO_LEVELS,
-    clipped_surrogate,
     log_ratios,
     mean_weights,
     weighted_surrogate,

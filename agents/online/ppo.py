@@ -22,7 +22,6 @@ from agents.argument_checks import check_bounds
 from agents.buffers.sequences import Rollout, SequenceBatch, SequenceBuffer
 from agents.models.observations import Observed
 from agents.online.on_policy import SequenceAlgorithm, SequenceOptions, turn_ends
-from agents.online.surrogates import clipped_surrogate
 from agents.returns import gae, turn_gae
 from dialgym.errors import one_of
 
@@ -256,6 +255,33 @@ class SequencePPO(SequenceAlgorithm):
 
 
 # Losses of single decisions, (n,) each
+
+
+def clipped_surrogate(
+    batch: SequenceBatch, log_ratio: Tensor, clip_range: tuple[float, float]
+) -> tuple[Tensor, dict[str, Tensor]]:
+    """-min(ratio A, clip(ratio, 1 - low, 1 + high) A) (Schulman et al. 2017, equation 7).
+
+    Args:
+        batch: n decisions.
+        log_ratio: (n,), log pi(a | s) / pi_old(a | s).
+        clip_range: low and high, by how much a ratio may count below and above 1.
+    """
+    ratio = log_ratio.exp()
+    clipped = ratio.clamp(1 - clip_range[0], 1 + clip_range[1])
+    loss = -(batch.advantages * ratio).minimum(batch.advantages * clipped)
+    return loss, policy_metrics(loss, log_ratio, clipped != ratio)
+
+
+@torch.no_grad()
+def policy_metrics(loss: Tensor, log_ratio: Tensor, clipped: Tensor) -> dict[str, Tensor]:
+    """Metrics (n,) of how far the policy has moved."""
+    return {
+        "policy_gradient_loss": loss,
+        # Schulman 2020, "Approximating KL divergence": k3
+        "approx_kl": log_ratio.exp() - 1 - log_ratio,
+        "clip_fraction": clipped.float(),
+    }
 
 
 def value_loss(

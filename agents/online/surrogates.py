@@ -1,4 +1,4 @@
-"""Surrogates of the policy gradient, and the means over tokens of GRPO's losses.
+"""Surrogates of GRPO's policy gradient beside PPO's, and means over the tokens of its losses.
 
 A surrogate gives the losses (n,) of n decisions, and metrics (n,) of how far the policy has moved.
 Names are those of TRL's `GRPOConfig`.
@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from agents.buffers.sequences import SequenceBatch
+from agents.online.ppo import policy_metrics
 
 LOSS_TYPES = ("grpo", "dr_grpo", "dapo", "bnpo", "cispo")
 RATIO_LEVELS = ("token", "sequence")
@@ -41,22 +42,6 @@ def log_ratios(batch: SequenceBatch, log_prob: Tensor, level: str) -> Tensor:
     return mean + log_prob - log_prob.detach()
 
 
-def clipped_surrogate(
-    batch: SequenceBatch, log_ratio: Tensor, clip_range: tuple[float, float]
-) -> tuple[Tensor, dict[str, Tensor]]:
-    """-min(ratio A, clip(ratio, 1 - low, 1 + high) A) (Schulman et al. 2017, equation 7).
-
-    Args:
-        batch: n decisions.
-        log_ratio: (n,), see `log_ratios`.
-        clip_range: low and high, by how much a ratio may count below and above 1.
-    """
-    ratio = log_ratio.exp()
-    clipped = ratio.clamp(1 - clip_range[0], 1 + clip_range[1])
-    loss = -(batch.advantages * ratio).minimum(batch.advantages * clipped)
-    return loss, _metrics(loss, log_ratio, clipped != ratio)
-
-
 def weighted_surrogate(
     batch: SequenceBatch, log_prob: Tensor, log_ratio: Tensor, most: float
 ) -> tuple[Tensor, dict[str, Tensor]]:
@@ -73,7 +58,7 @@ def weighted_surrogate(
     """
     ratio = log_ratio.detach().exp()
     loss = -ratio.clamp(max=most) * batch.advantages * log_prob
-    return loss, _metrics(loss, log_ratio, ratio > most)
+    return loss, policy_metrics(loss, log_ratio, ratio > most)
 
 
 def mean_weights(
@@ -104,13 +89,3 @@ def mean_weights(
     if loss_type == "bnpo":
         return np.full(len(sizes), decisions / (processes * max(int(sizes.sum()), 1)))
     return np.ones(len(sizes))
-
-
-@torch.no_grad()
-def _metrics(loss: Tensor, log_ratio: Tensor, clipped: Tensor) -> dict[str, Tensor]:
-    return {
-        "policy_gradient_loss": loss,
-        # Schulman 2020, "Approximating KL divergence": k3
-        "approx_kl": log_ratio.exp() - 1 - log_ratio,
-        "clip_fraction": clipped.float(),
-    }

@@ -68,12 +68,13 @@ def test_two_versions_are_not_mixed(tmp_path):
     assert f"two copies of dialgym are mixed: agents {dialgym.__version__} of {tmp_path} and" in (
         mixed.stderr
     )
+    # of another length: Python compiles a file again if its size or its second has changed
     text = (package / "__init__.py").read_text("utf-8")
-    older = re.sub("__version__ = .*", '__version__ = "0.0.9"', text)
+    older = re.sub("__version__ = .*", '__version__ = "0.0.10"', text)
     (package / "__init__.py").write_text(older, "utf-8")
     run = in_a_process(["-m", "dialgym", "train", "ppo", "Wordle-20-v0"], tmp_path, path)
     assert run.returncode == 2
-    assert "both packages of one version; got agents 0.0.9 of" in run.stderr
+    assert "both packages of one version; got agents 0.0.10 of" in run.stderr
     assert "Traceback" not in run.stderr
 
 

@@ -10,11 +10,11 @@ from stable_baselines3.common.env_util import make_vec_env
 import dialgym
 from agents import GRPO
 from agents.buffers.sequences import SequenceBatch
+from agents.online.ppo import clipped_surrogate
 from agents.online.reference import k3
 from agents.online.surrogates import (
     LOSS_TYPES,
     RATIO_LEVELS,
-    clipped_surrogate,
     log_ratios,
     weighted_surrogate,
 )

@@ -23,7 +23,7 @@ def ppo():
 
 
 def grpo():
-    settings = {"n_steps": 40, "group_size": 4, "scale": False, "credit": "turn"}
+    settings = {"n_steps": 40, "group_size": 4, "scale_rewards": "none", "credit": "turn"}
     return GRPO("GPTPolicy", env(4), policy_kwargs=SMALL, seed=0, **settings)
 
 

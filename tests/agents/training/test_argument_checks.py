@@ -77,7 +77,7 @@ def test_every_number_of_every_learner_is_looked_at_first(cls, name):
 def test_no_number_of_a_learner_is_without_bounds():
     """One that is named here has its own check, or belongs to Stable-Baselines3."""
     own = {"verbose", "seed", "alpha", "tau", "sigma", "nu", "sde_sample_freq", "top", "budget"}
-    own |= {"group_size", "resample", "scale"}
+    own |= {"group_size", "resample", "scale", "own_share", "support"}
     names = {
         name
         for cls in LEARNERS

@@ -20,6 +20,9 @@ SMALL = (
     "VisualDialogue-100-v0",
     "SlotFilling-act-v0",
     "SlotFilling-v0",
+    "Maze-v0",
+    "TextNav-act-v0",
+    "Endgames-Mate2-v0",
 )
 
 

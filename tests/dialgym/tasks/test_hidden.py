@@ -15,6 +15,7 @@ from dialgym.testing import check_task
 from tests.support.signals import Signals
 
 SYSTEM = "system"
+WORLDS = ("maze:Maze", "text_nav:TextNav")
 FIRSTS = [*{entry.row.task: entry for entry in reversed(list(entries().values()))}.values()]
 
 
@@ -160,9 +161,13 @@ def try_out(task, state):
         task.speak(state, text, np.random.default_rng(0))
 
 
-@pytest.mark.parametrize("entry", FIRSTS, ids=lambda entry: entry.id)
+HIDING = [entry for entry in FIRSTS if entry.row.task != "dialgym.tasks.endgames:Endgames"]
+SETTINGS = {f"dialgym.tasks.{task}": {"observation": "partial"} for task in WORLDS}
+
+
+@pytest.mark.parametrize("entry", HIDING, ids=lambda entry: entry.id)
 def test_what_a_system_sees_of_each_task_hides_something(entry):
-    task = make_task(entry, {})
+    task = make_task(entry, SETTINGS.get(entry.row.task, {}))
     state = task.initial(np.random.default_rng(0))
     seen = task.observed(state, SYSTEM)
     other = "user"
@@ -173,6 +178,12 @@ def test_what_a_system_sees_of_each_task_hides_something(entry):
     task.constraint(seen, SYSTEM)
     with pytest.raises(HiddenStateError):
         try_out(task, seen)
+
+
+@pytest.mark.parametrize("env", ["Endgames-v0", "Maze-v0", "TextNav-v0"])
+def test_a_system_that_is_told_all_can_try_out_what_it_would_say(env):
+    task = make_task(dialgym.registry.entry_of(env), {})
+    try_out(task, task.observed(task.initial(np.random.default_rng(0)), SYSTEM))
 
 
 def test_names_in_facts_are_attributes_by_default():
