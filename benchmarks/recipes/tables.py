@@ -81,13 +81,17 @@ class Line:
         return f"{minimum_detectable_gap(100.0 * self.solved):.1f}"
 
     def figure(self, name: str) -> np.ndarray:
-        """(S,) values of each seed; NaN where nothing was measured."""
+        """(S,) values of each seed, of metrics over the dialogues that were measured, which are not
+        -1 (`Task.metrics`); NaN where nothing was."""
         if name in ("return", "success"):
             return (self.returns if name == "return" else self.solved).mean(1)
         if name in self.measured:
             return self.measured[name]
         if name in self.metrics:
-            return self.metrics[name].mean(1)
+            measured = self.metrics[name] != -1
+            counts = measured.sum(1)
+            sums = np.where(measured, self.metrics[name], 0.0).sum(1)
+            return np.divide(sums, counts, out=np.full(len(sums), np.nan), where=counts > 0)
         return np.full(len(self.returns), np.nan)
 
 

@@ -235,6 +235,13 @@ def test_a_table_has_the_metrics_that_all_seeds_have():
     assert {*line.metrics} == {"turns", "asked"}
 
 
+def test_what_was_not_measured_is_left_out_of_a_mean():
+    shares = {"front": [1.0, -1.0]}, {"front": [-1.0, -1.0]}
+    found = [scored("a", seed, [0.0, 0.0], part) for seed, part in enumerate(shares)]
+    [line] = lines(dict(found))
+    np.testing.assert_equal(line.figure("front"), [1.0, np.nan])
+
+
 def test_a_picture_has_a_row_for_each_line(tmp_path):
     table = [Line(name, ID, np.zeros((2, 3)), np.ones((2, 3), bool)) for name in "ab"]
     plot(table, tmp_path / "table.png")
