@@ -20,6 +20,7 @@ from benchmarks.recipes.rows import recipe_table
 from benchmarks.tables import (
     bargain,
     conformance,
+    discount,
     multiwoz,
     noise,
     pydial,
@@ -88,6 +89,7 @@ RECORDS: Mapping[str, ModuleType] = MappingProxyType(
         for m in (
             bargain,
             conformance,
+            discount,
             doors,
             gp,
             model_users,
