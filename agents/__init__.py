@@ -48,6 +48,7 @@ if TYPE_CHECKING:  # a class that is not named here is Any to a type checker
     from agents.offline.chai import CHAI, CHAIPolicy
     from agents.offline.cql import CQL
     from agents.offline.decision_transformer import DecisionTransformer, ReturnGPTPolicy
+    from agents.offline.dpo import DPO
     from agents.offline.ilql import ILQL, SingleStepRL
     from agents.offline.losses import ValueLosses
     from agents.offline.mle import MLE

@@ -100,6 +100,8 @@ BOUNDS: Mapping[str, Bounds] = {
     "scales_after": Bounds(whole=True),
     "test_scale": FROM_0,
     # of offline learners
+    "beta": POSITIVE,
+    "margin": FROM_0,
     "awac_beta": FROM_0,
     "awac_clip": POSITIVE,
     "awr_beta": FROM_0,

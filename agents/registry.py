@@ -109,6 +109,8 @@ _TABLE = (
      "agents.ValueGPTPolicy", "KL-regularised Q-learning of tokens"),
     ("q-sft", "agents.offline.q_sft:QSFT", (STORED,),
      "agents.ValueGPTPolicy", "Q values as probabilities, by a weighted cross-entropy"),
+    ("dpo", "agents.offline.dpo:DPO", (STORED,),
+     "agents.GPTPolicy", "preferences between whole dialogues, by the learner's own turns"),
     ("utterance-ilql", "agents.offline.utterance_ilql:UtteranceILQL", (STORED,),
      "agents.UtteranceGPTPolicy", "implicit Q-learning of whole utterances"),
     ("chai", "agents.offline.chai:CHAI", (STORED,),

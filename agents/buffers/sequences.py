@@ -193,18 +193,18 @@ class Sequences:
         """Forwards over the sequences `chosen`: of similar length, none larger than asked for.
 
         Args:
-            chosen: (s,) numbers of sequences.
-            most_tokens: of one forward, padding included; a single sequence may be longer.
+            chosen: (s,) numbers of sequences, or (s, k) of those that stay together.
+            most_tokens: of one forward, padding included; a single row may be longer.
         """
         if not len(chosen):
             return
-        lengths = self.lengths[chosen]
-        for bucket in buckets(lengths, PADDING_RATIO, smallest=most_tokens // 2):
+        rows = chosen.reshape(len(chosen), -1)
+        most = most_tokens // rows.shape[1]
+        lengths = self.lengths[rows].max(1)
+        for bucket in buckets(lengths, PADDING_RATIO, smallest=most // 2):
             longest = int(lengths[bucket[0]])
-            for piece in np.split(
-                bucket, range(0, len(bucket), max(most_tokens // longest, 1))[1:]
-            ):
-                yield self._part(chosen[piece], longest)
+            for piece in np.split(bucket, range(0, len(bucket), max(most // longest, 1))[1:]):
+                yield self._part(rows[piece].reshape(-1), longest)
 
     def shortest(self) -> Part:
         """The forward over the sequence that costs least."""

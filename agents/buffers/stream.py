@@ -79,6 +79,8 @@ class StreamedData:
         convert: a block to `TokenData`, or its like on act views.
     """
 
+    endless = True
+
     def __init__(self, stream: DialogueStream, convert: Callable[[Dataset], Any]) -> None:
         self.stream, self.convert = stream, convert
         self.number, self.at_hand = 0, convert(stream.block(0))

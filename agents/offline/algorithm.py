@@ -89,6 +89,8 @@ class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
     batch_class: ClassVar[Any] = DecisionBatch
     averaged_over: ClassVar[str] = "is_action"
     """The column that says over which of its places a batch's losses are averaged."""
+    together: ClassVar[int] = 1
+    """Dialogues in a row that stand in one batch."""
 
     def __init__(
         self,
@@ -143,7 +145,7 @@ class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
         self.data: Any = None  # `TokenData`, `StoredActs` or `StreamedData`
         if self.dataset is not None:
             self.data = self.stored(self.dataset)
-            endless = isinstance(self.data, StreamedData)
+            endless = getattr(self.data, "endless", False)
             self.sampler = Sampler(len(self.data), self.batch_size, self.seed or 0, endless)
 
     @property
@@ -297,7 +299,7 @@ class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
 
     def batches(self, sequences: Sequences, most_tokens: int | None = None) -> Iterator[Any]:
         """All decisions in `sequences`, in batches of at most so many tokens."""
-        everything = np.arange(len(sequences.sizes))
+        everything = np.arange(len(sequences.sizes)).reshape(-1, self.together)
         for part in sequences.parts(everything, most_tokens or self.updater.most_tokens):
             yield self.gather(sequences, part)
 
