@@ -76,6 +76,7 @@ RECIPES: Mapping[str, str] = MappingProxyType(
         "credit": "credit --seeds 5",
         "yes_no": "yesno --seeds 3",
         "pair": "pair --seeds 3",
+        "persuasion": "persuasion --seeds 5",
         "service_desk_passes": "service_desk --seeds 5",
         "smollm2_policy": "smollm2 --seeds 5 --device cuda",
         "transfer": "transfer --seeds 5",

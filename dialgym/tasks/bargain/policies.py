@@ -13,7 +13,7 @@ from dialgym.tasks.bargain.batch import views
 from dialgym.tasks.bargain.best_response import ResponseSearch
 from dialgym.tasks.bargain.task import Bargain
 from dialgym.tasks.bargain.types import ACCEPT, NONE, TELL, BargainState, View
-from dialgym.tasks.generators import Leg, Relay
+from dialgym.tasks.generators import Leg, Relay, by_halves
 
 Generator = np.random.Generator
 
@@ -218,3 +218,6 @@ def mixture() -> Relay:
     makers = {**PARTNERS, "random": RandomNegotiator}
     del makers["deceiving"]
     return Relay({name: (Leg(made()),) for name, made in makers.items()})
+
+
+halves = by_halves(Conceding, RandomNegotiator)

@@ -131,6 +131,7 @@ class Bargain(Task):
     """By partner that draws nothing, the policy that nobody surpasses with it."""
     generators = {  # noqa: RUF012
         "corpus": f"{ROOM}.corpus:BargainCorpus",
+        "halves": f"{POLICIES}:halves",
         "mixture": f"{POLICIES}:mixture",
     }
     hidden_fields = {SYSTEM: ("user",), USER: ("system",)}  # noqa: RUF012

@@ -23,6 +23,7 @@ SMALL = (
     "Maze-v0",
     "TextNav-act-v0",
     "Endgames-Mate2-v0",
+    "Bargain-act-v0",
 )
 
 

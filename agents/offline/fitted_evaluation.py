@@ -1,0 +1,349 @@
+"""Off-policy evaluation: what a policy would earn, from dialogues that another one held.
+
+Fitted Q evaluation (FQE; Le et al. 2019, arXiv 1903.08738, Algorithm 3), here by token, with Q
+linear in features of a trunk that does not learn (Duan, Jia and Wang 2020, arXiv 2002.09516):
+
+    w[k+1] = argmin_w sum_i (w . phi(s_i, a_i) - r_i - gamma w[k] . phi(s'_i, pi))^2 + ridge |w|^2
+    phi(s, pi) = sum_a pi(a | s) phi(s, a),   0 after the end,   w[0] = 0
+
+Each step has a closed form, and after as many as the longest dialogue has decisions Q is that of
+the whole dialogue. The value of the policy is the mean of Q(s, pi) over first decisions. Beside it
+stand weighted importance sampling per decision (Precup, Sutton and Singh 2000) and its effective
+sample size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from agents.argument_checks import COUNT, require
+from agents.buffers.sequences import Sequences
+from agents.buffers.stored import DecisionBatch
+from agents.models.masking import FORBIDDEN
+from agents.offline.algorithm import OfflineAlgorithm
+from agents.offline.rank_accuracy import MOST_TOKENS
+from agents.policies.gpt import GPTPolicy, MaskableGPTPolicy
+from agents.policies.value import ValueGPTPolicy
+
+READABLE = (GPTPolicy, MaskableGPTPolicy, ValueGPTPolicy)
+"""Policies whose speech is a distribution of the next token, given the tokens before."""
+
+
+class Moments(NamedTuple):
+    """Sums over decisions, of which a step of the iteration is made; d features."""
+
+    covariance: np.ndarray  # (d, d) of phi phi^T
+    transition: np.ndarray  # (d, d) of phi phi(s', pi)^T
+    reward: np.ndarray  # (d,) of phi r
+    first: np.ndarray  # (d,) of phi(s, pi) at the first decisions
+    dialogues: int
+
+
+class PolicyValue(NamedTuple):
+    """An estimate of a policy's mean return.
+
+    `error` is the standard error over dialogues (delete-a-group jackknife), nan of one group;
+    `change` the last step of the iteration, by which it has not settled.
+    """
+
+    value: float
+    error: float
+    change: float
+
+
+class Weighted(NamedTuple):
+    """Weighted importance sampling per decision; `size` is the effective number of dialogues."""
+
+    value: float
+    size: float
+
+
+def moments(
+    features: np.ndarray,
+    of_policy: np.ndarray,
+    rewards: np.ndarray,
+    is_action: np.ndarray,
+    not_done: np.ndarray,
+) -> Moments:
+    """The sums of n places of whole dialogues, in order.
+
+    Args:
+        features: (n, d) float64, phi of what was said.
+        of_policy: (n, d) float64, phi(s, pi).
+        rewards: (n,) float64.
+        is_action: (n,) bool; elsewhere a limit had cut the dialogue off, and nothing was said.
+        not_done: (n,) bool, whether the next place is of the same dialogue.
+    """
+    begins = np.append(True, ~not_done[:-1])
+    goes_on = np.flatnonzero(not_done)
+    said = features[is_action]
+    return Moments(
+        said.T @ said,
+        features[goes_on].T @ of_policy[goes_on + 1],
+        said.T @ rewards[is_action],
+        of_policy[begins].sum(0),
+        int(begins.sum()),
+    )
+
+
+def fitted_value(
+    parts: list[Moments], steps: int, gamma: float = 1.0, ridge: float = 1e-3
+) -> PolicyValue:
+    """Iterate on groups of dialogues together, and on all but one of them for each.
+
+    Args:
+        parts: sums of each group.
+        steps: of the iteration.
+        gamma: discount from one decision to the next.
+        ridge: penalty, relative to the mean variance of the features.
+
+    Raises:
+        ValueError: the iteration does not settle, but grows.
+    """
+    whole = _added(parts)
+    value, change = _iterated(whole, steps, gamma, ridge)
+    if len(parts) == 1:
+        return PolicyValue(value, float("nan"), change)
+    left_out = [_added([*parts[:i], *parts[i + 1 :]]) for i in range(len(parts))]
+    values = np.array([_iterated(one, steps, gamma, ridge)[0] for one in left_out])
+    count = len(parts)
+    error = np.sqrt((count - 1) / count * np.square(values - values.mean()).sum())
+    return PolicyValue(value, float(error), change)
+
+
+def _added(parts: list[Moments]) -> Moments:
+    return Moments(*(sum(column) for column in zip(*parts, strict=True)))  # type: ignore[arg-type]
+
+
+def _iterated(sums: Moments, steps: int, gamma: float, ridge: float) -> tuple[float, float]:
+    """The value after so many steps, and by how much the last one changed it."""
+    size = len(sums.reward)
+    penalty = ridge * np.trace(sums.covariance) / size
+    inverse = np.linalg.inv(sums.covariance + penalty * np.eye(size))
+    transition, reward = gamma * inverse @ sums.transition, inverse @ sums.reward
+    first = sums.first / sums.dialogues
+    weights, before = np.zeros(size), 0.0
+    with np.errstate(over="ignore", invalid="ignore"):  # found below
+        for _ in range(steps):
+            before = float(first @ weights)
+            weights = reward + transition @ weights
+        value = float(first @ weights)
+    if not np.isfinite(value):
+        raise ValueError(
+            f"fitted_value: the iteration grew beyond all numbers in {steps} steps. Give a larger "
+            "ridge, fewer token features or more dialogues"
+        )
+    return value, abs(value - before)
+
+
+def weighted_returns(
+    ratios: np.ndarray, rewards: np.ndarray, place: np.ndarray, dialogue: np.ndarray
+) -> Weighted:
+    """The sum of rewards, each weighed by the ratios up to its decision, normalised over dialogues.
+
+    sum_t sum_i rho[i, t] r[i, t] / sum_i rho[i, t], rho[i, t] = prod_{u <= t} pi / mu; a dialogue
+    that has ended keeps its last weight, so that all t have all dialogues.
+
+    Args:
+        ratios: (n,) pi(a | s) / mu(a | s) of n decisions, dialogue by dialogue.
+        rewards: (n,).
+        place: (n,) int64, the number of a decision in its dialogue, from 0.
+        dialogue: (n,) int64, its dialogue, from 0.
+    """
+    shape = int(dialogue.max()) + 1, int(place.max()) + 1
+    logs, earned = np.zeros(shape), np.zeros(shape)
+    logs[dialogue, place] = np.log(np.maximum(ratios, np.finfo(np.float64).tiny))
+    earned[dialogue, place] = rewards
+    logs = logs.cumsum(1)
+    weights = np.exp(logs - logs.max(0))
+    weights /= weights.sum(0)
+    return Weighted(float((weights * earned).sum()), float(1 / np.square(weights[:, -1]).sum()))
+
+
+# Reading dialogues
+
+
+@dataclass(frozen=True)
+class _Read:
+    """n places in a group of dialogues: hidden states, what was said, what was thought of it."""
+
+    states: np.ndarray  # (n, h) float64, with a 1
+    actions: np.ndarray  # (n,) int64
+    rewards: np.ndarray  # (n,) float64
+    is_action: np.ndarray  # (n,) bool
+    not_done: np.ndarray  # (n,) bool
+    chances: np.ndarray  # (n,) float64, of what was said, by the reader's own policy
+
+
+class FittedEvaluation:
+    """Evaluation of policies over tokens by dialogues that are none of their training.
+
+    phi(s, a) is the outer product of (1, h(s)) and (1, u(a)): h(s) is the last hidden state of the
+    reader's trunk, u(a) the token in so many principal components of its embeddings.
+
+    Args:
+        reader: a model whose trunk reads them; that of a clone, whose speech stands for that of
+            who held the dialogues in `weighted`.
+        dataset: the dialogues, as an algorithm takes them.
+        gamma: discount from one token of the learner's to the next.
+        ridge: see `fitted_value`.
+        components: of the embeddings; all are taken where there are fewer.
+        groups: of dialogues, that are left out in turn for the standard error.
+
+    Raises:
+        ValueError: as of the algorithms for the dataset, or a number that cannot be.
+    """
+
+    def __init__(
+        self,
+        reader: OfflineAlgorithm,
+        dataset: Any,
+        gamma: float = 1.0,
+        ridge: float = 1e-3,
+        components: int = 8,
+        groups: int = 10,
+    ) -> None:
+        require("FittedEvaluation", COUNT, components=components, groups=groups)
+        self.reader, self.gamma, self.ridge = reader, gamma, ridge
+        data = reader.stored(dataset)
+        self._sequences = [
+            reader.read(data.batch(rows, gamma, trim=True))
+            for rows in np.array_split(np.arange(len(data)), min(groups, len(data)))
+        ]
+        self._steps = max(int(one.sizes.max()) for one in self._sequences)
+        self._tokens = _token_features(reader.policy, components)
+        self._groups = [self._read_group(one) for one in self._sequences]
+
+    def value(self, policy: Any, deterministic: bool = False) -> PolicyValue:
+        """Estimate the mean return of a policy.
+
+        Args:
+            policy: of a model over the reader's tokens: `agents.GPTPolicy`, or one that speaks by
+                values of tokens.
+            deterministic: it says the likeliest token; without the rule against repeats.
+
+        Raises:
+            ValueError: its next token depends on more than the tokens before, or as of
+                `fitted_value`.
+        """
+        parts = []
+        for sequences, group in zip(self._sequences, self._groups, strict=True):
+            mean, _ = self._speech(policy, sequences, deterministic)
+            said = self._tokens[group.actions]
+            parts.append(
+                moments(
+                    _outer(group.states, said),
+                    _outer(group.states, mean),
+                    group.rewards,
+                    group.is_action,
+                    group.not_done,
+                )
+            )
+        return fitted_value(parts, self._steps, self.gamma, self.ridge)
+
+    def weighted(self, policy: Any) -> Weighted:
+        """Estimate it by weighted importance sampling, with the reader's policy as behaviour."""
+        columns: list[tuple[np.ndarray, ...]] = []
+        dialogues = 0
+        for sequences, group in zip(self._sequences, self._groups, strict=True):
+            _, chances = self._speech(policy, sequences, False)
+            own = group.is_action
+            owner = np.repeat(np.arange(len(sequences.sizes)), sequences.sizes)
+            place = np.arange(len(owner)) - sequences.first[owner]
+            discounted = group.rewards * self.gamma**place
+            ratios = chances / np.maximum(group.chances, np.finfo(np.float64).tiny)
+            columns.append((ratios[own], discounted[own], place[own], owner[own] + dialogues))
+            dialogues += len(sequences.sizes)
+        return weighted_returns(*map(np.concatenate, zip(*columns, strict=True)))
+
+    @torch.no_grad()
+    def _read_group(self, sequences: Sequences) -> _Read:
+        trunk = self.reader.policy.backbone
+        found = [trunk(b.observations, b.at).double() for b in self._batches(sequences)]
+        hidden = self._in_order(sequences, found)
+        own = {name: values.cpu().numpy() for name, values in sequences.columns.items()}
+        return _Read(
+            np.concatenate([np.ones((len(hidden), 1)), hidden], 1),
+            own["actions"],
+            own["rewards"].astype(np.float64),
+            own["is_action"],
+            own["not_done"],
+            self._speech(self.reader.policy, sequences, False)[1],
+        )
+
+    @torch.no_grad()
+    def _speech(
+        self, policy: Any, sequences: Sequences, deterministic: bool
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Mean token features (n, u) under a policy, and the probability (n,) of what was said."""
+        tokens, means, chances = torch.from_numpy(self._tokens), [], []
+        for batch in self._batches(sequences):
+            spoken = speech(policy, batch, deterministic).double().cpu()
+            means.append(spoken @ tokens)
+            chances.append(spoken.gather(1, batch.actions.cpu()[:, None]))
+        return self._in_order(sequences, means), self._in_order(sequences, chances)[:, 0]
+
+    def _batches(self, sequences: Sequences) -> Iterator[DecisionBatch]:
+        yield from self.reader.batches(sequences, MOST_TOKENS)
+
+    @staticmethod
+    def _in_order(sequences: Sequences, found: list[Tensor]) -> np.ndarray:
+        """Rows of batches, in the order of the decisions."""
+        everything = np.arange(len(sequences.sizes))
+        rows = torch.cat([part.rows for part in sequences.parts(everything, MOST_TOKENS)])
+        values: np.ndarray = torch.cat(found).cpu().numpy()[rows.argsort().cpu().numpy()]
+        return values
+
+
+def speech(policy: Any, batch: DecisionBatch, deterministic: bool = False) -> Tensor:
+    """Probabilities (n, V) float32 of the next token at all decisions of a batch, as it speaks.
+
+    Raises:
+        ValueError: the next token depends on more than the tokens before.
+    """
+    if type(policy) not in READABLE:
+        names = ", ".join(kind.__name__ for kind in READABLE)
+        raise ValueError(
+            f"speech: expected a policy that is a distribution of the next token ({names}), got "
+            f"{type(policy).__name__}; play it with dialgym.evaluate"
+        )
+    hidden = policy.backbone(batch.observations, batch.at)
+    logits = policy.policy_head(hidden)
+    if batch.allowed is not None:
+        logits = logits.masked_fill(~batch.allowed, FORBIDDEN)
+    if isinstance(policy, ValueGPTPolicy):
+        advantages = None
+        if policy.decoding.beta:
+            if policy.value_backbone is not None:
+                hidden = policy.value_backbone(batch.observations, batch.at)
+            q = policy.least_q(hidden)
+            advantages = policy.decoding.clip(q - policy.value_head(hidden))
+        logits = policy.decoding.logits(logits, advantages)
+    else:
+        logits = policy.sampling.logits(logits)
+    if deterministic:
+        chosen = logits.argmax(-1, keepdim=True)
+        return torch.zeros_like(logits, dtype=torch.float32).scatter(1, chosen, 1.0)
+    return logits.float().softmax(-1)
+
+
+def _outer(states: np.ndarray, tokens: np.ndarray) -> np.ndarray:
+    """(n, h u): outer products of rows (n, h) and (n, u)."""
+    products: np.ndarray = states[:, :, None] * tokens[:, None, :]
+    return products.reshape(len(states), -1)
+
+
+@torch.no_grad()
+def _token_features(policy: Any, components: int) -> np.ndarray:
+    """(V, 1 + u) float64: 1, and each token in the principal components, of deviation 1."""
+    embedded = policy.backbone.embedding.detach().double().cpu().numpy()
+    embedded = embedded - embedded.mean(0)
+    left, scales, _ = np.linalg.svd(embedded, full_matrices=False)
+    kept = min(components, int((scales > 1e-9 * scales[0]).sum()))
+    return np.concatenate([np.ones((len(left), 1)), left[:, :kept] * len(left) ** 0.5], 1)

@@ -1,0 +1,184 @@
+"""Fitted Q evaluation, beside dynamic programming on tables and beside what policies earn."""
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import spearmanr
+
+import agents
+import dialgym
+from agents import BC, ILQL
+from agents.offline.fitted_evaluation import (
+    FittedEvaluation,
+    fitted_value,
+    moments,
+    speech,
+    weighted_returns,
+)
+
+ID = "dialgym/Wordle-20-v0"
+WORDS = {"tokenizer": "word"}
+SMALL = {"n_layer": 2, "n_head": 2, "n_embd": 16}
+STATES, ACTS, LENGTH = 4, 3, 3
+
+
+def logged(rng, dialogues=400):
+    """Dialogues of three decisions in a random table: states, acts, rewards (dialogues, 3)."""
+    chances = rng.dirichlet(np.ones(STATES), (STATES, ACTS))
+    worth = rng.normal(size=(STATES, ACTS))
+    states = np.zeros((dialogues, LENGTH), int)
+    acts = rng.integers(ACTS, size=states.shape)
+    states[:, 0] = rng.integers(STATES, size=dialogues)
+    for t in range(1, LENGTH):
+        for i in range(dialogues):
+            states[i, t] = rng.choice(STATES, p=chances[states[i, t - 1], acts[i, t - 1]])
+    return states, acts, worth[states, acts] + rng.normal(size=states.shape)
+
+
+def by_tables(states, acts, rewards, policy, gamma):
+    """Backward induction on the transitions and mean rewards that were seen, by place."""
+    q = np.zeros((LENGTH + 1, STATES, ACTS))
+    for t in reversed(range(LENGTH)):
+        for s in range(STATES):
+            for a in range(ACTS):
+                here = (states[:, t] == s) & (acts[:, t] == a)
+                after = 0.0
+                if t + 1 < LENGTH:
+                    after = (policy * q[t + 1])[states[here, t + 1]].sum(1).mean()
+                q[t, s, a] = rewards[here, t].mean() + gamma * after
+    return (policy * q[0])[states[:, 0]].sum(1).mean()
+
+
+def sums_of(states, acts, rewards, policy):
+    """Features are tables over place, state and act."""
+    count = LENGTH * STATES * ACTS
+    places = np.broadcast_to(np.arange(LENGTH), states.shape)
+    number = ((places * STATES + states) * ACTS + acts).ravel()
+    features = np.eye(count)[number]
+    of_policy = np.zeros((len(number), count))
+    for row, (t, s) in enumerate(zip(places.ravel(), states.ravel(), strict=True)):
+        start = (t * STATES + s) * ACTS
+        of_policy[row, start : start + ACTS] = policy[s]
+    not_done = (places < LENGTH - 1).ravel()
+    said = np.ones(len(number), bool)
+    return moments(features, of_policy, rewards.ravel(), said, not_done)
+
+
+@pytest.mark.parametrize("gamma", [1.0, 0.8])
+def test_on_tables_it_is_backward_induction(gamma):
+    rng = np.random.default_rng(0)
+    states, acts, rewards = logged(rng)
+    policy = rng.dirichlet(np.ones(ACTS), STATES)
+    sums = sums_of(states, acts, rewards, policy)
+    found = fitted_value([sums], LENGTH, gamma, ridge=0.0)
+    expected = by_tables(states, acts, rewards, policy, gamma)
+    assert found.value == pytest.approx(expected, rel=1e-12)
+    again = fitted_value([sums], LENGTH + 5, gamma, ridge=0.0)
+    assert again.value == pytest.approx(expected, rel=1e-12)
+    assert again.change == pytest.approx(0, abs=1e-12)
+    assert np.isnan(found.error)
+
+
+def test_the_error_is_that_of_a_mean_where_nothing_depends_on_the_policy():
+    """One feature, 1, one decision a dialogue, groups of one: the mean reward and its error."""
+    rewards = np.random.default_rng(1).normal(size=50)
+    one, yes, no = np.ones((1, 1)), np.ones(1, bool), np.zeros(1, bool)
+    parts = [moments(one, one, rewards[i : i + 1], yes, no) for i in range(50)]
+    found = fitted_value(parts, 1, ridge=0.0)
+    assert found.value == pytest.approx(rewards.mean(), rel=1e-12)
+    assert found.error == pytest.approx(rewards.std(ddof=1) / 50**0.5, rel=1e-12)
+
+
+def test_an_iteration_that_grows_is_an_error():
+    """The next value is always twice as great as the features say."""
+    features = np.array([[1.0], [2.0]])
+    sums = moments(features, features * 1e3, np.ones(2), np.ones(2, bool), np.array([True, False]))
+    with pytest.raises(ValueError, match="grew beyond all numbers in 1000 steps"):
+        fitted_value([sums], 1000)
+
+
+def test_weights_of_dialogues_by_hand():
+    """Two dialogues of two decisions and of one, ratios 2, 0.5 and 1."""
+    found = weighted_returns(
+        np.array([2.0, 0.5, 1.0]), np.array([1.0, 10.0, 4.0]), np.array([0, 1, 0]),
+        np.array([0, 0, 1]),
+    )  # fmt: skip
+    assert found.value == pytest.approx((2 * 1 + 1 * 4) / 3 + (1 * 10) / 2)
+    assert found.size == pytest.approx(2.0)
+
+
+@pytest.fixture(scope="module")
+def env():
+    return dialgym.sb3_vec_env(ID, 1, **WORDS)
+
+
+@pytest.fixture(scope="module")
+def games():
+    return dialgym.collect(ID, "random-mixture", 12, seed=0, env_kwargs=WORDS)
+
+
+@pytest.mark.parametrize("algorithm", [BC, ILQL])
+def test_speech_is_what_the_policy_says_after_each_prefix(algorithm, env, games):
+    model = algorithm("GPTPolicy", env, games, policy_kwargs=SMALL, seed=0, device="cpu").learn(3)
+    batch = model.batch(model.data.batch(np.arange(4), trim=True))
+    with torch.no_grad():
+        found = speech(model.policy, batch)
+        likeliest = speech(model.policy, batch, deterministic=True)
+        width = batch.observations.shape[1]
+        for row, place in enumerate(batch.at.tolist()):
+            seen = torch.zeros(1, *env.observation_space.shape, dtype=torch.int64)
+            tokens = batch.observations[place // width, : place % width + 1]
+            seen[0, : len(tokens)] = tokens
+            expected = model.policy.get_distribution(seen).distribution.probs[0]
+            assert found[row].numpy() == pytest.approx(expected.numpy(), abs=1e-5)
+    assert likeliest.sum(1).tolist() == [1] * len(found)
+    assert torch.equal(likeliest.argmax(1), found.argmax(1))
+
+
+def test_who_held_the_dialogues_has_their_mean_return(env, games):
+    """All weights of its own policy are equal; a model that depends on more is refused."""
+    clone = BC("GPTPolicy", env, games, policy_kwargs=SMALL, seed=0, device="cpu").learn(2)
+    evaluation = FittedEvaluation(clone, games, components=3, groups=3)
+    weighted = evaluation.weighted(clone.policy)
+    assert weighted.value == pytest.approx(games.returns.mean(), rel=1e-6)
+    assert weighted.size == pytest.approx(len(games))
+    assert np.isfinite(evaluation.value(clone.policy)).all()
+    other = agents.DecisionTransformer("GPTPolicy", env, policy_kwargs=SMALL, device="cpu")
+    with pytest.raises(ValueError, match=r"got ReturnGPTPolicy; play it with dialgym\.evaluate"):
+        evaluation.value(other.policy)
+
+
+@pytest.mark.slow
+def test_ranks_are_those_of_what_policies_earn(env):
+    """Seven policies of Wordle-20, from what one that no clone here comes near to has held."""
+
+    def mixture(seed):
+        kwargs = {"smart": 0.34}
+        return dialgym.collect(
+            ID, "random-mixture", 4000, seed=seed, env_kwargs=WORDS, policy_kwargs=kwargs
+        )
+
+    def trained(algorithm, data, steps, **kwargs):
+        return algorithm(
+            "GPTPolicy", env, data, learning_rate=2e-3, seed=0, device="cpu",
+            policy_kwargs={**SMALL, "n_embd": 48}, **kwargs,
+        ).learn(steps)  # fmt: skip
+
+    train, held_out = mixture(0), mixture(50_000)
+    clone, best = trained(BC, train, 400), trained(BC, train.top(0.3), 300)
+    worst = trained(BC, train.select(np.argsort(train.returns)[:1200]), 300)
+    by_values = trained(ILQL, train, 500, tau=0.1)
+    reader = trained(agents.SingleStepRL, train, 500, returns="monte-carlo", cql_weight=0.0)
+    evaluation = FittedEvaluation(reader, held_out, ridge=1e-4)
+    played = [(one, False) for one in (clone, best, worst, by_values)]
+    played += [(one, True) for one in (clone, best, by_values)]
+    estimates = [evaluation.value(model.policy, greedy).value for model, greedy in played]
+    earned = [
+        dialgym.evaluate(model, ID, 400, [9000], WORDS, deterministic=greedy, num_envs=200)[
+            ID
+        ].mean_return
+        for model, greedy in played
+    ]
+    assert spearmanr(estimates, earned).statistic > 0.6
+    assert np.argmax(estimates) == np.argmax(earned)
+    assert np.argmin(estimates) == np.argmin(earned)
