@@ -258,6 +258,8 @@ class UpdatedLearner(Chats, Learner):
     compute: Compute
     process_state: ClassVar[tuple[str, ...]] = ()
     """Attributes that each process has for itself, beyond what `save` keeps."""
+    steps_are_updates: ClassVar[bool] = False
+    """A timestep is a gradient step, after which nothing is half done."""
 
     def _make_updater(self) -> None:
         """The updater of the policy, as it was when it was saved."""

@@ -89,6 +89,7 @@ class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
     batch_class: ClassVar[Any] = DecisionBatch
     averaged_over: ClassVar[str] = "is_action"
     """The column that says over which of its places a batch's losses are averaged."""
+    steps_are_updates: ClassVar[bool] = True
     together: ClassVar[int] = 1
     """Dialogues in a row that stand in one batch."""
 

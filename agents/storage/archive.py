@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import warnings
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -25,6 +26,8 @@ from dialgym.io.archives import UNREADABLE
 from dialgym.io.files import parse_json, write_atomically
 from dialgym.io.hub import SourceError, hub_hint
 
+MODEL, CHECKPOINT = "model", "checkpoint"
+"""Kinds of files: of a model alone, and of the whole state of a run."""
 FORMAT = 1
 MANIFEST = "manifest.json"
 WRITTEN = (1980, 1, 1, 0, 0, 0)
@@ -137,7 +140,7 @@ class Archive:
 
     Args:
         place: the path, or an open file.
-        what: it should be.
+        what: it should be, or several things of which it is one.
         trust: import classes that it names and that are in no table.
 
     Raises:
@@ -146,36 +149,39 @@ class Archive:
         ValueError: it is damaged, of a newer format, or something else.
     """
 
-    def __init__(self, place: Place, what: str, trust: bool = False) -> None:
+    def __init__(self, place: Place, what: str | Sequence[str], trust: bool = False) -> None:
+        kinds = (what,) if isinstance(what, str) else tuple(what)
         self.name = repr(str(place)) if isinstance(place, str | Path) else "the file"
         self.trust = trust
         if isinstance(place, str | Path) and not Path(place).is_file():
             raise SourceError(
-                f"no saved {what} at {self.name}: expected a zip file there.{hub_hint(str(place))}"
+                f"no saved {kinds[0]} at {self.name}: expected a zip file there."
+                f"{hub_hint(str(place))}"
             )
         try:
             self._members = _read_members(place)
         except DAMAGED as error:
             if _begins_as_ours(place):
                 raise ValueError(f"{self.name} is damaged: {error}.") from error
-            raise ForeignFile(f"{self.name} is no saved {what}: expected a zip file") from error
-        self._check(what)
+            raise ForeignFile(f"{self.name} is no saved {kinds[0]}: expected a zip file") from error
+        self._check(kinds)
 
-    def _check(self, what: str) -> None:
+    def _check(self, kinds: tuple[str, ...]) -> None:
         if MANIFEST not in self._members:
-            raise ForeignFile(f"{self.name} is no {what} that dialgym saved")
+            raise ForeignFile(f"{self.name} is no {kinds[0]} that dialgym saved")
         manifest = parse_json(self._members[MANIFEST], f"{self.name}, {MANIFEST}")
         if not (isinstance(manifest, dict) and manifest.keys() >= {*FIELDS}):
             raise ValueError(f"{self.name}: expected {MANIFEST} to have {', '.join(FIELDS)}")
-        if manifest["format"] not in range(FORMAT + 1) or manifest["what"] != what:
+        if manifest["format"] not in range(FORMAT + 1) or manifest["what"] not in kinds:
             raise ValueError(
-                f"{self.name}: expected a {what} of format {FORMAT}, got a {manifest['what']} of "
-                f"format {manifest['format']}"
+                f"{self.name}: expected a {kinds[0]} of format {FORMAT}, got a "
+                f"{manifest['what']} of format {manifest['format']}"
             )
         for name, expected in manifest["sha256"].items():
             found = hashlib.sha256(self._members.get(name, b"")).hexdigest()
             if found != expected:
                 raise ValueError(f"{self.name} is damaged: {name} is not what was written.")
+        self.what: str = manifest["what"]
         self.sections: list[str] = manifest["sections"]
 
     def members_of(self, sections: list[str]) -> dict[str, bytes]:
@@ -198,6 +204,22 @@ class Archive:
             raise ValueError(
                 f"{self.name}: {section} holds what dialgym does not write ({error!r})."
             ) from error
+
+
+def model_archive(place: Place, trust: bool = False) -> Archive:
+    """The archive of a model: a file of its own, or within the checkpoint of a run."""
+    archive = Archive(place, (MODEL, CHECKPOINT), trust)
+    if archive.what == MODEL:
+        return archive
+    model = Archive(io.BytesIO(archive.read(MODEL)["file"]), MODEL, trust)
+    model.name = archive.name
+    learned = model.read("settings")["attributes"]["num_timesteps"]
+    warnings.warn(
+        f"{archive.name} is the checkpoint of a run: its model has learned for {learned:,} "
+        "timesteps; `dialgym train --resume FOLDER` goes on to the end",
+        stacklevel=4,
+    )
+    return model
 
 
 def _read_members(place: Place) -> dict[str, bytes]:

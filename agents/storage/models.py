@@ -19,7 +19,7 @@ from stable_baselines3.common.type_aliases import GymEnv
 from stable_baselines3.common.utils import check_for_correct_spaces
 
 from agents.registry import NETWORK_KEYS, POLICIES, find, home_of, load_class, name_of, named, names
-from agents.storage.archive import Archive, ForeignFile, write_archive
+from agents.storage.archive import MODEL, Archive, ForeignFile, model_archive, write_archive
 from agents.storage.locate import (
     beside,
     fetched_agent,
@@ -35,7 +35,7 @@ from dialgym.io.saved_models import find_checkpoint, find_language_model
 from dialgym.views.env_spec import made_from
 
 Place = str | Path | IO[bytes]
-MODEL, OPTIMIZER = "model", "optimizer"
+OPTIMIZER = "optimizer"
 CLOCK = "start_time"
 """An attribute that each `learn` sets; equal models have equal files without it."""
 
@@ -107,9 +107,10 @@ def load(
     """The model in a file, of whatever algorithm it is.
 
     Args:
-        path: the file that `model.save`, `agents.save` or `dialgym train` wrote, or the folder of
-            its run; the folder of a causal language model of `transformers`, which gives an
-            `agents.ChatAgent`; or ``zoo:NAME``, or ``hf:NAME`` or ``hf:NAME@REVISION`` of either.
+        path: the file that `model.save`, `agents.save` or `dialgym train` wrote; the folder of a
+            run, whose checkpoint holds a model where the run has not ended; the folder of a causal
+            language model of `transformers`, which gives an `agents.ChatAgent`; or ``zoo:NAME``,
+            or ``hf:NAME`` or ``hf:NAME@REVISION`` of either.
         device: as everywhere in PyTorch.
         trust: read pickles and import classes that the file names, which can run code of whoever
             made it; needed for files that Stable-Baselines3 itself wrote.
@@ -147,7 +148,7 @@ def read_model(
     Other arguments are those of `stable_baselines3.common.base_class.BaseAlgorithm.load`.
     """
     try:
-        archive = Archive(_found(path), MODEL, trust)
+        archive = model_archive(_found(path), trust)
     except ForeignFile as error:
         more = {"custom_objects": custom_objects, "force_reset": force_reset, **changes}
         return read_pickled(cls, path, error, trust, env=env, device=device, **more)
@@ -221,7 +222,7 @@ class SafeFiles:
         """As everywhere in Stable-Baselines3; a file is one that `save` wrote."""
         archive: Archive | None = None
         if not isinstance(load_path_or_dict, dict):
-            archive = Archive(_found(load_path_or_dict), MODEL)
+            archive = model_archive(_found(load_path_or_dict))
             load_path_or_dict = _parameters(archive, self)
         super().set_parameters(load_path_or_dict, exact_match, device)  # type: ignore[misc]
         if archive is not None:

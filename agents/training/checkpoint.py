@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import numbers
 import random
 import shutil
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ import torch
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.buffers import BaseBuffer
 from stable_baselines3.common.callbacks import BaseCallback, EvalCallback
+from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.vec_env import (
     VecEnv,
     VecMonitor,
@@ -21,7 +24,7 @@ from stable_baselines3.common.vec_env import (
     unwrap_vec_wrapper,
 )
 
-from agents.storage.archive import MALFORMED, Archive, write_archive
+from agents.storage.archive import CHECKPOINT, MALFORMED, MODEL, Archive, write_archive
 from agents.storage.models import read_model
 from agents.storage.models import save as save_model
 from agents.training.interrupts import Interrupt, Interrupted
@@ -29,19 +32,21 @@ from dialgym.io.files import write_atomically
 
 FILE = "checkpoint.zip"
 BEFORE = "checkpoint-before.zip"
-WHAT = "checkpoint"
 STOCK_STATE = ("_last_lstm_states",)
 """Attributes that stock algorithms keep between rollouts, and do not save with the model."""
 MOMENTS = ("mean", "var", "count")
+LONGEST = 600.0
+"""Seconds after which a process that trains alone writes another checkpoint, due or not."""
 
 
 class CheckpointCallback(BaseCallback):
     """Writes the state of training at the start of every `every`-th interval.
 
     There, between an update and a rollout, nothing is half done: the state is that of weights,
-    optimizer, replay buffer, dialogues, random generators and learning curve. Of several processes
-    the first writes for all. The last one is written at the end, from which a finished run goes on
-    where it is given more timesteps.
+    optimizer, replay buffer, dialogues, random generators, log and learning curve. Where each
+    timestep is an update, so it is after each; there, too, a run can be stopped, and has a
+    checkpoint after ten minutes. Of several processes the first writes for all. The last one is
+    written at the end, from which a finished run goes on where it is given more timesteps.
 
     Args:
         path: the file; it is replaced atomically.
@@ -51,8 +56,8 @@ class CheckpointCallback(BaseCallback):
         settings: id, seed and hyperparameters of the run, which a resumed run must share.
         envs: the VecEnvs whose dialogues are to go on, each with a `VecMonitor`.
         callbacks: those whose state belongs to the run, one of a kind.
-        interrupt: where it is requested, the next interval's start leaves a checkpoint and raises
-            `Interrupted`.
+        interrupt: where it is requested, the end of the update that is under way leaves a
+            checkpoint and raises `Interrupted`.
 
     Raises:
         ValueError: the states of a task have no form in a file.
@@ -78,19 +83,34 @@ class CheckpointCallback(BaseCallback):
             for env in envs:  # what cannot be saved is an error now, not after hours
                 _monitor(env).venv.get_state()
 
+    def _on_training_start(self) -> None:
+        self.saved_at = time.monotonic()
+
     def _on_step(self) -> bool:
+        if getattr(self.model, "steps_are_updates", False):
+            self._save_if(due=False)
         return True
 
     def _on_rollout_start(self) -> None:
         now = self.model.num_timesteps // self.interval if self.interval else self.rollouts
-        due = self.every and now // self.every > self.before // self.every
+        due = self.every > 0 and now // self.every > self.before // self.every
         self.before = now
-        if due or self.interrupt.requested:
+        self._save_if(due)
+        self.rollouts += 1
+
+    def _save_if(self, due: bool) -> None:
+        """Save where it is `due`, long since or the run is to stop; and stop there."""
+        if due or self.interrupt.requested or self._is_long_since():
             self._save()
         if self.interrupt.requested:
             folder, timesteps = self.path.parent, self.model.num_timesteps
             raise Interrupted(folder, timesteps) from self.interrupt.cause
-        self.rollouts += 1
+
+    def _is_long_since(self) -> bool:
+        """Return True for a process that is alone: several have not the same time."""
+        processes: Any = getattr(self.model, "processes", None)
+        alone = processes is None or processes.count == 1
+        return self.every > 0 and alone and time.monotonic() - self.saved_at > LONGEST
 
     def _on_training_end(self) -> None:
         if self.every:
@@ -108,6 +128,7 @@ class CheckpointCallback(BaseCallback):
             self._write(states)
         if sharding is not None:
             sharding.optimizer_state = None
+        self.saved_at = time.monotonic()
 
     def _of_this_process(self) -> dict[str, Any]:
         names = _names_of_model(self.model)
@@ -116,6 +137,7 @@ class CheckpointCallback(BaseCallback):
         return {
             "envs": [_env_state(env) for env in self.envs],
             "generators": _generators(),
+            "log": _log_state(self.model.logger),
             "action_space": getattr(self.model.action_space, "_np_random", None),
             "model": kept,
             "replay_buffer": None if buffer is None else _buffer_state(buffer),
@@ -131,9 +153,9 @@ class CheckpointCallback(BaseCallback):
             "callbacks": {type(other).__name__: _callback_state(other) for other in self.others},
         }
         processes = {f"process-{rank}": state for rank, state in enumerate(states)}
-        sections = {"run": run, "model": {"file": weights.getvalue()}, **processes}
+        sections = {"run": run, MODEL: {"file": weights.getvalue()}, **processes}
         _keep_former(self.path)
-        write_archive(self.path, WHAT, sections)
+        write_archive(self.path, CHECKPOINT, sections)
 
     def restore(self, model: BaseAlgorithm, saved: SavedRun) -> None:
         """Set dialogues, buffers, callbacks and random generators to where they were.
@@ -161,6 +183,7 @@ class CheckpointCallback(BaseCallback):
             _restore_buffer(model.replay_buffer, own["replay_buffer"])  # type: ignore[attr-defined]
         if isinstance(own["action_space"], np.random.Generator):
             model.action_space._np_random = own["action_space"]
+        _restore_log(model.logger, own.get("log", {}))
         _restore_generators(own["generators"])
 
 
@@ -178,7 +201,7 @@ class SavedRun:
 
     def __init__(self, path: Path, settings: Mapping[str, Any]) -> None:
         try:
-            self._archive = Archive(path, WHAT)
+            self._archive = Archive(path, CHECKPOINT)
         except ValueError as error:
             raise ValueError(f"{error} {_way_out(path)}") from error
         self.run: dict[str, Any] = self._archive.read("run")
@@ -186,7 +209,7 @@ class SavedRun:
 
     def model(self, cls: type, env: VecEnv, device: str, **more: Any) -> Any:
         """The model, of the class `cls`."""
-        file = io.BytesIO(self._archive.read("model")["file"])
+        file = io.BytesIO(self._archive.read(MODEL)["file"])
         return read_model(cls, file, env, device, force_reset=False, **more)
 
     def of_process(self, rank: int) -> dict[str, Any]:
@@ -217,7 +240,7 @@ def _way_out(path: Path) -> str:
     """Advice about a checkpoint that cannot be read."""
     former = path.with_name(BEFORE)
     try:
-        Archive(former, WHAT)
+        Archive(former, CHECKPOINT)
     except (FileNotFoundError, ValueError):
         return "There is no other whole one: begin again without resume, or in another folder."
     return f"The one before it is whole: to go on from there, move {str(former)!r} to {path.name}."
@@ -327,6 +350,22 @@ def _first(value: Any, size: int) -> Any:
     if isinstance(value, dict):
         return {key: part[:size] for key, part in value.items()}
     return value[:size]
+
+
+def _log_state(logger: Logger) -> dict[str, Any]:
+    """Numbers since the last line of the log, by name: value, count, formats that leave it out."""
+    return {
+        name: (float(value), logger.name_to_count[name], logger.name_to_excluded[name])
+        for name, value in logger.name_to_value.items()
+        if isinstance(value, numbers.Real)
+    }
+
+
+def _restore_log(logger: Logger, saved: Mapping[str, Any]) -> None:
+    for name, (value, count, excluded) in saved.items():
+        logger.name_to_value[name] = value
+        logger.name_to_count[name] = count
+        logger.name_to_excluded[name] = excluded
 
 
 def _callback_state(callback: BaseCallback) -> dict[str, Any]:

@@ -23,6 +23,8 @@ WAIT = (
 class Interrupted(KeyboardInterrupt):
     """A run was interrupted, and goes on exactly from its checkpoint with ``resume=True``.
 
+    `agents.load` reads the model in its folder.
+
     Attributes:
         folder: of the run.
         timesteps: at which it stopped.
@@ -31,7 +33,8 @@ class Interrupted(KeyboardInterrupt):
     def __init__(self, folder: Path, timesteps: int) -> None:
         super().__init__(
             f"interrupted at {timesteps:,} timesteps; the checkpoint in {str(folder)!r} goes on "
-            "from there (resume=True, dialgym train --resume FOLDER)"
+            "from there (resume=True, dialgym train --resume FOLDER), and the folder can be played "
+            "and loaded as a model is (dialgym evaluate FOLDER, agents.load(FOLDER))"
         )
         self.folder, self.timesteps = folder, timesteps
 

@@ -53,7 +53,8 @@ def train(
     each batch of stored ones, and all train one policy; the first writes the files.
 
     The model remembers the environment and its settings (`trained_in`). Ctrl-C or SIGTERM ends a
-    run after the update that is under way: it leaves a checkpoint and raises `agents.Interrupted`.
+    run after the update that is under way: it leaves a checkpoint and raises `agents.Interrupted`;
+    `agents.load` reads the model in it.
 
     `log_dir` then holds `model.zip`, `learning_curve.csv`, `config.yml`, `run.json` (what the run
     was asked for, and what came of it), TensorBoard events, `hub.json` (commits of what was read

@@ -12,8 +12,8 @@ import yaml
 import agents
 from agents.publishing import CARD, agent_card
 from agents.registry import name_of
-from agents.storage.archive import Archive, copy_archive
-from agents.storage.models import MODEL, OPTIMIZER
+from agents.storage.archive import MODEL, Archive, copy_archive
+from agents.storage.models import OPTIMIZER
 from benchmarks.zoo.candidates import Candidate
 from dialgym.experiments.result import Episodes
 from dialgym.experiments.statistics import Estimate, wilson

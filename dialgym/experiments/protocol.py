@@ -35,7 +35,7 @@ from dialgym.experiments.rules import rules_of
 from dialgym.io.checksums import write_json_checked
 from dialgym.io.files import check_writable, explained, read_json, write_atomically
 from dialgym.io.model_settings import SPENT
-from dialgym.io.saved_models import find_checkpoint
+from dialgym.io.saved_models import UNFINISHED, find_checkpoint
 from dialgym.registry import entry_of
 from dialgym.rollouts import Policy
 from dialgym.rollouts.player import make_dialogue, policy_names
@@ -196,6 +196,7 @@ def score_policy(
     check_author(panel, environment, head)
     _refuse_another(file, model, head)
     if model is not None:
+        _refuse_unfinished(model)
         _refuse_again(file, model)
     check_writable(file.parent if model is None else file.with_suffix(""))
     figures = protocol_figures(
@@ -242,6 +243,15 @@ def _refuse_another(file: Path, model: Path | None, head: Mapping[str, Any]) -> 
             f"{str(file)!r} is the row of another policy ({row.get('policy')}, "
             f"{row.get('kind')}{f', with {own}' if own else ''}). Choose another name (--name), "
             "give all checkpoints of one name together, one for each seed, or move the file away."
+        )
+
+
+def _refuse_unfinished(model: Path) -> None:
+    """Raise ValueError for the checkpoint of a run that has not ended."""
+    if model.name == UNFINISHED:
+        raise ValueError(
+            f"{str(model.parent)!r} is a run that has not ended, and no row of a leaderboard. Go "
+            "on with it (dialgym train --resume FOLDER) to its end."
         )
 
 

@@ -14,7 +14,7 @@ from dialgym.io.hub import PREFIX, SourceError
 
 CHECKPOINT = "model.zip"
 UNFINISHED = "checkpoint.zip"
-"""File of a run that has no model yet."""
+"""The checkpoint of a run, which holds the model of one that has not ended."""
 CONFIGS = ("config.json", "adapter_config.json")
 """Files of which the folder of a language model has one."""
 ZOO = "zoo:"
@@ -26,15 +26,16 @@ ZOO_VARIABLE = "DIALGYM_ZOO"
 def find_checkpoint(path: str | PathLike[str]) -> Path | None:
     """The file that `path` means; None if there is no such file.
 
-    It is the path itself, with ``.zip`` added, the model in a run's folder, or that of an agent of
-    the zoo.
+    It is the path itself, with ``.zip`` added, the model in a run's folder, the checkpoint there of
+    a run that has not ended, or the model of an agent of the zoo.
 
     Raises:
         ValueError: the zoo has no such agent, or there is no zoo here.
     """
     if str(path).startswith(ZOO):
         return _find_in_zoo(str(path).removeprefix(ZOO))
-    for file in (Path(path), Path(f"{path}.zip"), Path(path) / CHECKPOINT):
+    within = (Path(path) / name for name in (CHECKPOINT, UNFINISHED))
+    for file in (Path(path), Path(f"{path}.zip"), *within):
         if file.is_file():
             return file
     return None

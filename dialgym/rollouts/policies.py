@@ -15,7 +15,6 @@ from dialgym.io.objects import find_object
 from dialgym.io.saved_models import (
     CHECKPOINT,
     CONFIGS,
-    UNFINISHED,
     find_checkpoint,
     find_language_model,
 )
@@ -292,11 +291,6 @@ def _load(path: str | PathLike[str], named: Collection[str], learner: str, trust
         error = unknown(f"policy for the {learner}", path, named)
         raise ValueError(
             f"{error} The path of a checkpoint, or of a language model's folder, will do as well."
-        )
-    if file is None and (Path(path) / UNFINISHED).is_file():
-        raise FileNotFoundError(
-            f"policy: the run in {str(path)!r} is not finished: it has a {UNFINISHED}, and no "
-            f"{CHECKPOINT} yet. Go on with it (dialgym train --resume FOLDER) to its end."
         )
     if file is None:
         raise SourceError(

@@ -3,6 +3,9 @@
 import json
 import os
 import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -11,11 +14,14 @@ import agents
 import dialgym
 from agents.training.callbacks import LearningCurve, LossCurve
 from agents.training.config import RECORD
+from dialgym.experiments.panel import panel_named
+from dialgym.experiments.protocol import score_policy
 from dialgym.language import CharTokenizer
 from tests.support.by_day import by_day
 from tests.support.commands import fail, run, succeed
 from tests.support.players import SMALL
 from tests.support.resuming import assert_same_run
+from tests.support.waiting import wait_until
 
 TINY = {
     "n_steps": 36,
@@ -173,7 +179,8 @@ def test_an_interrupted_run_leaves_a_checkpoint_and_goes_on_exactly(tmp_path, mo
             train(tmp_path / "cut", total_timesteps=1500)
     assert caught.value.folder == tmp_path / "cut"
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    assert "is not finished" in fail("evaluate", str(tmp_path / "cut"))
+    with pytest.warns(UserWarning, match="its model has learned for 576 timesteps"):
+        assert "return" in succeed("evaluate", str(tmp_path / "cut"), "-n", "4")
     train(tmp_path / "cut", total_timesteps=1500, resume=True)
     assert_same_run(tmp_path / "whole", tmp_path / "cut")
 
@@ -199,3 +206,54 @@ def test_an_interrupted_command_prints_the_one_that_goes_on(
     assert last == f"Go on with: dialgym train --resume '{tmp_path / 'my run'}'"
     text = succeed("train", "--resume", str(tmp_path / "my run"), "--final-episodes", "0")
     assert "from 10 timesteps" in text
+
+
+OFFLINE = ("bc", SMALL, "-d", "games", "-p", "policy_kwargs={n_layer: 1, n_embd: 16}", "-p",
+           "batch_size=8", "--final-episodes", "0")  # fmt: skip
+
+
+def test_a_run_on_stored_dialogues_stops_within_an_interval_of_the_log_and_goes_on_exactly(
+    monkeypatch, tmp_path
+):
+    monkeypatch.chdir(tmp_path)
+    dialgym.collect(SMALL, "random-mixture", 40, path="games")
+    command = ("train", *OFFLINE, "--timesteps", "12", "-p", "log_interval=5", "--out")
+    succeed(*command, "whole")
+    plain = LossCurve._on_step
+    with monkeypatch.context() as patch:
+
+        def step(self):
+            if self.num_timesteps == 7:
+                os.kill(os.getpid(), signal.SIGINT)
+            return plain(self)
+
+        patch.setattr(LossCurve, "_on_step", step)
+        assert "Interrupted at 7 timesteps" in run(*command, "cut").stderr
+    with pytest.warns(UserWarning, match="has learned for 7 timesteps"):
+        assert agents.load("cut").num_timesteps == 7
+    succeed("train", "--resume", "cut", "--final-episodes", "0")
+    assert_same_run(tmp_path / "whole", tmp_path / "cut")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_a_command_after_its_gradient_step_with_a_model(
+    number, monkeypatch, tmp_path
+):
+    monkeypatch.chdir(tmp_path)
+    dialgym.collect(SMALL, "random-mixture", 40, path="games")
+    command = [sys.executable, "-m", "dialgym", "train", *OFFLINE, "--timesteps", str(10**9), "-p",
+               f"log_interval={10**9}", "--save-freq", "3", "--out", "cut"]  # fmt: skip
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    wait_until(lambda: any(Path("cut/checkpoints").glob("*.zip")), process)
+    process.send_signal(number)
+    said = process.communicate()[1]
+    assert process.returncode == 128 + number
+    assert said.splitlines()[-1] == "Go on with: dialgym train --resume cut"
+    with pytest.warns(UserWarning, match="goes on to the end"):
+        assert agents.load("cut").num_timesteps >= 3
+    with pytest.warns(UserWarning, match="goes on to the end"):
+        assert "return" in succeed("evaluate", "cut", "-n", "4")
+    words = panel_named("wordle")
+    with pytest.raises(ValueError, match="a run that has not ended, and no row"):
+        score_policy(words, words.environments[0], "cut", "cut", 0, tmp_path / "rows")
