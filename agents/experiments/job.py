@@ -17,7 +17,7 @@ from dialgym.io.files import read_json, write_text
 from dialgym.io.locks import PATIENCE, locked
 from dialgym.versions import command_line, versions
 
-RESULT = "result.json"
+RESULT, CURVE = "result.json", "learning_curve.csv"
 
 
 class Job(ABC):
@@ -199,7 +199,7 @@ def timed(file: Path) -> Iterator[None]:
 def read_curve_rows(folder: Path) -> list[dict[str, str]]:
     """Read the rows of a run's learning curve so far; none where there is no such file."""
     try:
-        with (folder / "learning_curve.csv").open(encoding="utf-8", newline="") as lines:
+        with (folder / CURVE).open(encoding="utf-8", newline="") as lines:
             return list(csv.DictReader(lines))
     except OSError:
         return []

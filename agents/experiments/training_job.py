@@ -7,13 +7,13 @@ import json
 import shlex
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 import agents
 import dialgym
-from agents.experiments.job import Job, read_curve_rows, short_curve, timed
+from agents.experiments.job import CURVE, Job, finished, read_curve_rows, short_curve, timed
 from agents.registry import find
 from agents.storage.models import read_model
 from agents.training.checkpoint import BEFORE
@@ -221,6 +221,8 @@ class TrainingJob(Job):
             last = learner is chain[-1]
             folder = self.folder if last else self.folder / "start"
             reads = find(learner.algorithm).reads
+            if not last:
+                self._copy_start(learner, folder)
             if (folder / MODEL).is_file() and not reads:
                 continue
             dataset = self._dataset() if reads else None
@@ -230,6 +232,19 @@ class TrainingJob(Job):
                 begin = self.folder / "start" / MODEL if last and len(chain) > 1 else None
                 self._train_one(learner, folder, dataset, begin)
         return digests
+
+    def _copy_start(self, learner: PanelLearner, folder: Path) -> None:
+        """Copy what the row of a learner with this seed has trained, where it is there already.
+
+        Training it again would make the same model.
+        """
+        home = self.folder.parents[1] / learner.name / self.folder.name
+        row = replace(self, name=learner.name, learner=learner, folder=home)
+        if folder.is_dir() or not (home / MODEL).is_file() or finished(row) is None:
+            return
+        folder.mkdir(parents=True)
+        for name in (CLOCK, CURVE, MODEL):
+            shutil.copyfile(home / name, folder / name)
 
     def _train_one(
         self, learner: PanelLearner, folder: Path, dataset: Any, begin: Path | None
