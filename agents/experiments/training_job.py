@@ -242,9 +242,13 @@ class TrainingJob(Job):
         row = replace(self, name=learner.name, learner=learner, folder=home)
         if folder.is_dir() or not (home / MODEL).is_file() or finished(row) is None:
             return
-        folder.mkdir(parents=True)
-        for name in (CLOCK, CURVE, MODEL):
-            shutil.copyfile(home / name, folder / name)
+        part = folder.with_name(f"{folder.name}-part")  # a copy that was cut short is made again
+        remove(part)
+        part.mkdir(parents=True)
+        for name in (CLOCK, CURVE, MODEL):  # a short training has no curve
+            if (home / name).is_file():
+                shutil.copyfile(home / name, part / name)
+        part.rename(folder)
 
     def _train_one(
         self, learner: PanelLearner, folder: Path, dataset: Any, begin: Path | None

@@ -45,18 +45,20 @@ def lmrl_table(rows_folder: Path, name: str) -> str:
         names = [learner for learner in panel.algorithms if any(r.name == learner for r in trained)]
         if not names:
             continue
-        best = float(np.mean([_mean(r, SCRIPTED) for r in own if r.name == "optimal"] or [np.nan]))
+        best = float(np.mean([mean_return(r, SCRIPTED) for r in own if r.name == "optimal"] or [np.nan]))
         anchors = anchors_of(stored[environment.id], best)
         lines += [
-            _line(environment.short, learner, [r for r in trained if r.name == learner], anchors)
+            learner_line(environment.short, learner, [r for r in trained if r.name == learner], anchors)
             for learner in names
         ]
     return markdown_table(lines)
 
 
-def _line(env: str, learner: str, rows: Sequence[ExperimentRow], anchors: Anchors) -> list[str]:
+def learner_line(
+    env: str, learner: str, rows: Sequence[ExperimentRow], anchors: Anchors
+) -> list[str]:
     """The cells of a learner: its means over trainings with intervals."""
-    returns = {how: np.array([_mean(r, how) for r in rows]) for how in ("drawn", "greedy")}
+    returns = {how: np.array([mean_return(r, how) for r in rows]) for how in ("drawn", "greedy")}
     scores = [
         with_interval(np.array([lmrl_score(value, *anchors) for value in means]), 1)
         for means in returns.values()
@@ -117,7 +119,7 @@ def table(figures: Figures) -> str:
     return markdown_table([("panel", "environment", "stored return"), *rows])
 
 
-def _mean(row: ExperimentRow, actions: str) -> float:
+def mean_return(row: ExperimentRow, actions: str) -> float:
     """Mean return of a row, played so."""
     column = row.column("return", actions)
     assert column is not None

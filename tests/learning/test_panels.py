@@ -60,6 +60,8 @@ RERUNS = {
     "held-out": Rerun("bc", "VisualDialogue-100-v0", random=-3.0, bar=-2.1, share=0.5),
     # below 0 for one that does not learn
     "service-desk": Rerun("bc", "ServiceDesk-act-v0", random=-0.05, bar=0.5, share=0.5),
+    # -27 for one that does not learn, greedily
+    "lmrl": Rerun("filtered-bc", "Maze-Partial-v0", random=-29.0, bar=-20.0, share=0.5),
     # -10 for one that says nothing
     "comments": Rerun("bc-10", "Comments-v0", random=-1.9, bar=-0.5, share=0.5),
 }

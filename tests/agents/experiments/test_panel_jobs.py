@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("stable_baselines3")
 pytest.importorskip("pyarrow")
 import agents
-from agents.experiments.job import timed
+from agents.experiments.job import perform, timed
 from agents.experiments.panel_jobs import jobs_asked_for, jobs_of
 from agents.experiments.run import run_jobs
 from agents.training.callbacks import LearningCurve
@@ -83,10 +83,21 @@ def test_what_begins_with_another_learners_model_says_so(done):
     assert (done / "tiny" / "bc-ppo" / ROW[:-5] / "start" / "model.zip").is_file()
 
 
-def test_it_begins_with_the_model_that_the_other_learners_row_of_that_seed_is_of(done):
-    start = agents.load(done / "tiny" / "bc-ppo" / ROW[:-5] / "start" / "model.zip").policy
-    clone = agents.load(done / "tiny" / "bc" / ROW[:-5] / "model.zip").policy.state_dict()
-    for name, weight in start.state_dict().items():
+def test_it_begins_with_the_model_of_the_other_learners_row_without_training_it_again(
+    done, tmp_path
+):
+    row = done / "tiny" / "bc" / ROW
+    copied = done / "tiny" / "bc-ppo" / ROW[:-5] / "start"
+    assert not (copied / "run.json").exists()
+    assert (copied / "model.zip").read_bytes() == (row.with_suffix("") / "model.zip").read_bytes()
+    assert (copied / "cost.json").read_text() == (row.with_suffix("") / "cost.json").read_text()
+    [alone] = jobs_of(TINY, ["bc-ppo"], TINY.environments, [0], tmp_path)
+    perform(alone)
+    start, clone = (
+        agents.load(file).policy.state_dict()
+        for file in (alone.folder / "start" / "model.zip", row.with_suffix("") / "model.zip")
+    )
+    for name, weight in start.items():
         assert weight.tolist() == clone[name].tolist(), name
 
 

@@ -24,7 +24,7 @@ def test_the_registry_has_the_panels_and_each_of_their_ids_and_policies():
         "questions",
     }
     more = {"comments", "language", "slot-filling-acts-correct", "slot-filling-words-cloned"}
-    more |= {"held-out", "questions-distilled", "service-desk"}
+    more |= {"held-out", "questions-distilled", "service-desk", "lmrl"}
     assert names | more == set(panels())
     for panel in panels().values():
         assert panel.description.endswith(".")

@@ -1,0 +1,186 @@
+"""Learners of LMRL-Gym's tasks, in small, on its scale and on ours: the table of the panel `lmrl`.
+
+    python -m benchmarks.tables.lmrl_suite [--episodes 2000]
+
+The command holds the dialogues that learners read, whose least and mean return are 0 and 50 of
+LMRL-Gym's scale, and finds what the random and the optimal policy earn. The table has the committed
+rows of the learners beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+import dialgym
+from benchmarks.recipes.tables import with_interval
+from benchmarks.tables.lmrl import HEAD, anchors_of, learner_line, lmrl_score, mean_return
+from benchmarks.tables.records import RECORDS, Figures, counted, run_measurement
+from dialgym.experiments.panel import PanelEnvironment, panel_named
+from dialgym.experiments.row import ExperimentRow
+from dialgym.experiments.row_files import read_rows
+from dialgym.experiments.tables import markdown_table
+from dialgym.registry import entry_of, make_task
+from dialgym.rollouts.episodes import every_secret
+
+NAME, COMMAND = "leaderboard_lmrl", "python -m benchmarks.tables.lmrl_suite"
+PANEL = "lmrl"
+NOT_MADE = "not yet made"
+SUITE: Mapping[str, tuple[float, ...]] = MappingProxyType(
+    {
+        "Wordle": (79.9, 79.1, 94.9, 97.7, 84.2),
+        "TwentyQuestions": (57.1, 77.1, 87.1, 82.9, 72.9),
+        "GuessMyCity": (30.0, 48.0, 88.0, 75.0, 49.9),
+        "Maze": (58.2, 68.9, 75.0, 99.9, 79.7),
+        "Maze-Partial": (53.1, 50.1, 52.4, 76.3, 42.4),
+        "TextNav": (53.7, 65.1, 71.9, 91.8, 87.1),
+        "TextNav-Partial": (49.7, 60.5, 71.6, 83.7, 85.5),
+        "Endgames": (35.1, 17.7, 50.2, 45.8, 77.5),
+        "CarDealer": (44.5, 54.8, 57.2, 46.3, 50.5),
+    }
+)
+"""LMRL-Gym's scores of BC, filtered BC, MC, ILQL and PPO by task (Abdulhai et al. 2023, table 2)."""
+
+
+# The record
+
+
+def measure(episodes: int) -> dict[str, Any]:
+    """By environment: returns of the stored dialogues, counted, the random and the best return."""
+    return {place.id: _measured(place, episodes) for place in panel_named(PANEL).environments}
+
+
+def _measured(place: PanelEnvironment, episodes: int) -> dict[str, Any]:
+    return {
+        "returns": stored_returns(place),
+        "random": round(_mean_return("random", place, episodes), 4),
+        "optimal": round(optimum(place), 6),
+    }
+
+
+def stored_returns(place: PanelEnvironment) -> dict[str, int]:
+    """Returns of the dialogues that learners read, counted."""
+    data = place.data
+    assert data is not None, f"{place.id} has no stored dialogues"
+    dialogues = dialgym.collect(
+        place.id,
+        data.policy,
+        data.episodes,
+        data.seed,
+        env_kwargs=dict(place.settings),
+        policy_kwargs=dict(data.policy_kwargs),
+    )
+    return counted(dialogues.returns)
+
+
+def optimum(place: PanelEnvironment) -> float:
+    """The return of the optimal policy: by value iteration, or over all that may be hidden."""
+    exact = getattr(make_task(entry_of(place.id), place.settings), "exact", None)
+    return float(exact.best_return) if exact else _mean_return("optimal", place, 200)
+
+
+def _mean_return(policy: str, place: PanelEnvironment, episodes: int) -> float:
+    """The mean return over all that may be hidden, so often that there are `episodes` or more."""
+    secrets = make_task(entry_of(place.id), place.settings).secrets()
+    options = every_secret(secrets, episodes) if secrets else [{}] * episodes
+    settings, count = dict(place.settings), len(options)
+    return dialgym.evaluate(
+        policy, place.id, count, (0,), settings, options=options
+    ).mean_return
+
+
+# The table
+
+
+def table(figures: Figures, rows_folder: Path = RECORDS.parent) -> str:
+    """The learners on LMRL-Gym's scale, on ours, and one by one with all returns."""
+    rows = [r for r in read_rows([rows_folder], panel_named(PANEL)) if not r.is_scripted]
+    parts = (on_their_scale(figures, rows), on_our_scale(figures, rows), each(figures, rows))
+    return "\n".join(parts)
+
+
+def on_their_scale(figures: Figures, rows: Sequence[ExperimentRow]) -> str:
+    """LMRL-Gym's scores of each learner, played as it was trained; last the best of their own."""
+    lines = []
+    for place in panel_named(PANEL).environments:
+        anchors = anchors_of(figures[place.id]["returns"], figures[place.id]["optimal"])
+        scores = {
+            name: [lmrl_score(value, *anchors) for value in values]
+            for name, values in _returns(place, rows).items()
+        }
+        known = SUITE[task_of(place)]
+        lines.append([*_cells(place, scores), f"{max(known):.1f}"])
+    left = [[name, *_unknown(), f"{max(SUITE[name]):.1f}"] for name in unmade()]
+    return markdown_table([["LMRL-Gym's scale", *_learners(), "LMRL-Gym's best"], *lines, *left])
+
+
+def on_our_scale(figures: Figures, rows: Sequence[ExperimentRow]) -> str:
+    """Scores of each learner, played as it was trained: 0 is the random policy, 100 the optimal."""
+    lines = []
+    for place in panel_named(PANEL).environments:
+        random, best = figures[place.id]["random"], figures[place.id]["optimal"]
+        scores = {
+            name: [100 * (value - random) / (best - random) for value in values]
+            for name, values in _returns(place, rows).items()
+        }
+        lines.append([*_cells(place, scores), f"{random:.2f}", f"{best:.3f}"])
+    left = [[name, *_unknown(), "", ""] for name in unmade()]
+    return markdown_table([["our scale", *_learners(), "random", "optimal"], *lines, *left])
+
+
+def each(figures: Figures, rows: Sequence[ExperimentRow]) -> str:
+    """Every learner with its returns, drawn and greedy, and LMRL-Gym's scores of both."""
+    lines: list[Sequence[str]] = [HEAD]
+    for place in panel_named(PANEL).environments:
+        anchors = anchors_of(figures[place.id]["returns"], figures[place.id]["optimal"])
+        for name, own in _by_learner(place, rows).items():
+            if own:
+                lines.append(learner_line(place.short, name, own, anchors))
+    return markdown_table(lines)
+
+
+def task_of(place: PanelEnvironment) -> str:
+    """The name of the task in the suite of which an environment is a small one."""
+    return max((name for name in SUITE if place.short.startswith(name)), key=len)
+
+
+def unmade() -> Iterator[str]:
+    """Tasks of the suite of which the panel has no environment."""
+    made = {task_of(place) for place in panel_named(PANEL).environments}
+    return (name for name in SUITE if name not in made)
+
+
+def _learners() -> list[str]:
+    return [*panel_named(PANEL).algorithms]
+
+
+def _unknown() -> list[str]:
+    return [NOT_MADE] * len(_learners())
+
+
+def _by_learner(
+    place: PanelEnvironment, rows: Sequence[ExperimentRow]
+) -> dict[str, list[ExperimentRow]]:
+    own = [row for row in rows if row.id == place.id]
+    return {name: [row for row in own if row.name == name] for name in _learners()}
+
+
+def _returns(place: PanelEnvironment, rows: Sequence[ExperimentRow]) -> dict[str, list[float]]:
+    """Mean returns of the trainings of each learner, played as they were trained."""
+    return {
+        name: [mean_return(row, row.actions) for row in own]
+        for name, own in _by_learner(place, rows).items()
+    }
+
+
+def _cells(place: PanelEnvironment, scores: Mapping[str, Sequence[float]]) -> list[str]:
+    means = (np.array(values) for values in scores.values())
+    return [place.short, *(with_interval(m, 1) if len(m) else NOT_MADE for m in means)]
+
+
+if __name__ == "__main__":
+    run_measurement(__doc__, NAME, COMMAND, 2000, measure, table)
