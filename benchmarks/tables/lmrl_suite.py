@@ -26,6 +26,8 @@ from dialgym.experiments.row_files import read_rows
 from dialgym.experiments.tables import markdown_table
 from dialgym.registry import entry_of, make_task
 from dialgym.rollouts.episodes import every_secret
+from dialgym.tasks.endgames import Endgames
+from dialgym.tasks.worlds import WorldTask
 
 NAME, COMMAND = "leaderboard_lmrl", "python -m benchmarks.tables.lmrl_suite"
 PANEL = "lmrl"
@@ -57,7 +59,7 @@ def measure(episodes: int) -> dict[str, Any]:
 def _measured(place: PanelEnvironment, episodes: int) -> dict[str, Any]:
     return {
         "returns": stored_returns(place),
-        "random": round(_mean_return("random", place, episodes), 4),
+        "random": round(random_return(place, episodes), 4),
         "optimal": round(optimum(place), 6),
     }
 
@@ -78,18 +80,22 @@ def stored_returns(place: PanelEnvironment) -> dict[str, int]:
 
 
 def optimum(place: PanelEnvironment) -> float:
-    """The return of the optimal policy: by value iteration, or over all that may be hidden."""
-    exact = getattr(make_task(entry_of(place.id), place.settings), "exact", None)
-    return float(exact.best_return) if exact else _mean_return("optimal", place, 200)
+    """The exact expected return of the best policy, before anything is known."""
+    task: Any = make_task(entry_of(place.id), place.settings)
+    if isinstance(task, WorldTask):
+        return float(task.exact.best_return)
+    begun = task.initial(np.random.default_rng(0))
+    known = task.best_return if isinstance(task, Endgames) else task.value
+    return float(known(begun))
 
 
-def _mean_return(policy: str, place: PanelEnvironment, episodes: int) -> float:
-    """The mean return over all that may be hidden, so often that there are `episodes` or more."""
+def random_return(place: PanelEnvironment, episodes: int) -> float:
+    """The random policy's mean over all that may be hidden, each so often that it is `episodes`."""
     secrets = make_task(entry_of(place.id), place.settings).secrets()
     options = every_secret(secrets, episodes) if secrets else [{}] * episodes
     settings, count = dict(place.settings), len(options)
     return dialgym.evaluate(
-        policy, place.id, count, (0,), settings, options=options
+        "random", place.id, count, (0,), settings, options=options
     ).mean_return
 
 
