@@ -45,10 +45,14 @@ def lmrl_table(rows_folder: Path, name: str) -> str:
         names = [learner for learner in panel.algorithms if any(r.name == learner for r in trained)]
         if not names:
             continue
-        best = float(np.mean([mean_return(r, SCRIPTED) for r in own if r.name == "optimal"] or [np.nan]))
+        best = float(
+            np.mean([mean_return(r, SCRIPTED) for r in own if r.name == "optimal"] or [np.nan])
+        )
         anchors = anchors_of(stored[environment.id], best)
         lines += [
-            learner_line(environment.short, learner, [r for r in trained if r.name == learner], anchors)
+            learner_line(
+                environment.short, learner, [r for r in trained if r.name == learner], anchors
+            )
             for learner in names
         ]
     return markdown_table(lines)

@@ -94,9 +94,7 @@ def random_return(place: PanelEnvironment, episodes: int) -> float:
     secrets = make_task(entry_of(place.id), place.settings).secrets()
     options = every_secret(secrets, episodes) if secrets else [{}] * episodes
     settings, count = dict(place.settings), len(options)
-    return dialgym.evaluate(
-        "random", place.id, count, (0,), settings, options=options
-    ).mean_return
+    return dialgym.evaluate("random", place.id, count, (0,), settings, options=options).mean_return
 
 
 # The table
