@@ -45,7 +45,7 @@ SUITE: Mapping[str, tuple[float, ...]] = MappingProxyType(
         "CarDealer": (44.5, 54.8, 57.2, 46.3, 50.5),
     }
 )
-"""LMRL-Gym's scores of BC, filtered BC, MC, ILQL and PPO by task (Abdulhai et al. 2023, table 2)."""
+"""Their scores of BC, filtered BC, MC, ILQL and PPO by task (Abdulhai et al. 2023, table 2)."""
 
 
 # The record
