@@ -105,7 +105,7 @@ def estimates(job: RecipeJob, part: Episodes) -> dict[str, float]:
         reader = agents.load(job.of(name).model, device="cpu")
         evaluation = FittedEvaluation(reader, held_out, **job.recipe.options["evaluation"])
         found.append(evaluation.value(policy, greedy))
-    clone = agents.load(job.of("clone").model, device="cpu")
+    clone = agents.load(job.of("BC").model, device="cpu")
     weighted = FittedEvaluation(clone, held_out).weighted(policy)
     return {
         **likeness,
