@@ -41,6 +41,7 @@ if TYPE_CHECKING:  # a class that is not named here is Any to a type checker
     from agents.chat.agent import ChatAgent
     from agents.chat.planning import PlanningAgent
     from agents.chat.speaker import load_speaker
+    from agents.duration import LongTrainingWarning
     from agents.guesser.training import train_guesser
     from agents.models.build import Execution
     from agents.offline.archer import OfflineArCHer
@@ -87,6 +88,7 @@ _HOMES = {
     "BeamSpeaker": "agents.policies.speakers",
     "ChatAgent": "agents.chat.agent",
     "Interrupted": "agents.training.interrupts",
+    "LongTrainingWarning": "agents.duration",
     "PlanningAgent": "agents.chat.planning",
     "RankedSpeaker": "agents.policies.speakers",
     "from_hub": "agents.publishing",

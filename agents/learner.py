@@ -10,14 +10,15 @@ from typing import Any, ClassVar, Self, TypedDict
 import numpy as np
 import torch
 from sb3_contrib.common.maskable.utils import is_masking_supported
-from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.callbacks import BaseCallback, ConvertCallback
 from stable_baselines3.common.policies import BasePolicy
-from stable_baselines3.common.type_aliases import Schedule
+from stable_baselines3.common.type_aliases import MaybeCallback, Schedule
 from stable_baselines3.common.utils import FloatSchedule
 
 from agents.argument_checks import check_bounds, check_device, check_env, check_timesteps
 from agents.decoding.replies import Chats
 from agents.distributed.processes import Processes
+from agents.duration import DurationWarning
 from agents.models.build import OF_VALUES, make_optimizer
 from agents.models.exported import save_pretrained
 from agents.registry import POLICIES, load_class
@@ -145,6 +146,11 @@ class Learner(SafeFiles):
         )
         return found
 
+    def _init_callback(self, callback: MaybeCallback, progress_bar: bool = False) -> BaseCallback:
+        every = [*callback_list(callback), DurationWarning()]
+        found: BaseCallback = super()._init_callback(every, progress_bar)  # type: ignore[misc]
+        return found
+
     def _begins_again(
         self,
         total_timesteps: Any,
@@ -248,6 +254,12 @@ class Learner(SafeFiles):
 
     def _excluded_save_params(self) -> list[str]:
         return [*super()._excluded_save_params(), "_masks_were_expected"]  # type: ignore[misc]
+
+
+def callback_list(given: MaybeCallback) -> list[BaseCallback]:
+    """The callbacks that `learn` was given, of which each may be a function."""
+    each = given if isinstance(given, list) else [] if given is None else [given]
+    return [one if isinstance(one, BaseCallback) else ConvertCallback(one) for one in each]
 
 
 class UpdatedLearner(Chats, Learner):

@@ -6,6 +6,7 @@ import hashlib
 import json
 import shlex
 import shutil
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any, ClassVar
 
 import agents
 import dialgym
+from agents.duration import LongTrainingWarning
 from agents.experiments.job import CURVE, Job, finished, read_curve_rows, short_curve, timed
 from agents.registry import find
 from agents.storage.models import read_model
@@ -321,7 +323,9 @@ def _collecting(home: Path) -> Path:
 def train_quietly(algorithm: str, env_id: str, folder: Path, seed: int, **fields: Any) -> None:
     """Train without a bar, by default on the CPU; a training that was killed goes on."""
     fields = {"device": "cpu", "log_dir": folder, "seed": seed, **fields}
-    agents.train(env_id, algorithm, progress_bar=False, resume=True, **fields)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LongTrainingWarning)  # grids are for long
+        agents.train(env_id, algorithm, progress_bar=False, resume=True, **fields)
 
 
 def plain(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from gymnasium import spaces
 from stable_baselines3.common.base_class import BaseAlgorithm
-from stable_baselines3.common.callbacks import BaseCallback, CallbackList, ProgressBarCallback
+from stable_baselines3.common.callbacks import BaseCallback, ProgressBarCallback
 from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback, Schedule
 from torch import Tensor
@@ -30,7 +30,7 @@ from agents.buffers.stored_acts import StoredActs, act_decisions_of, stored_acts
 from agents.buffers.stored_tokens import token_data, with_token_reward
 from agents.buffers.stream import DialogueStream, StreamedData
 from agents.distributed.processes import Processes
-from agents.learner import LearnerOptions, RunOptions, UpdatedLearner
+from agents.learner import LearnerOptions, RunOptions, UpdatedLearner, callback_list
 from agents.policies.belief import BeliefPolicy
 from agents.policies.gpt import GPTActorCritic, GPTPolicy
 from agents.storage.models import trained_in
@@ -356,12 +356,8 @@ class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
         self.logger.dump(self.num_timesteps)
 
     def _init_callback(self, callback: MaybeCallback, progress_bar: bool = False) -> BaseCallback:
-        ready = super()._init_callback(callback)
-        if not progress_bar:
-            return ready
-        both = CallbackList([ready, StepsBar()])
-        both.init_callback(self)
-        return both
+        shown = [StepsBar()] if progress_bar else []
+        return super()._init_callback([*callback_list(callback), *shown])
 
 
 class StepsBar(ProgressBarCallback):

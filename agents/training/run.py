@@ -13,6 +13,8 @@ import torch
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import Logger, configure
 
+from agents.duration import DurationWarning
+from agents.learner import Learner
 from agents.storage.models import save
 from agents.training.callbacks import (
     AtMultiples,
@@ -200,7 +202,8 @@ class _Callbacks:
             self.envs.append(evaluate.eval_env)
             self.kept.append(evaluate)
             self.before.append(AtMultiples(config.eval_freq, evaluate))
-        self.after: list[BaseCallback] = []
+        own = isinstance(session.model, Learner)  # which warns by itself
+        self.after: list[BaseCallback] = [] if own else [DurationWarning()]
         if config.progress_bar:
             shown = training_progress(session, self.curve, self.limit)
             self.after.append(session.stack.enter_context(shown))

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import warnings
 from typing import Annotated, Any
 
 import typer
@@ -18,7 +19,7 @@ from dialgym.cli.chat import chat
 from dialgym.cli.check_judge import check_judge_command
 from dialgym.cli.check_user import check_user
 from dialgym.cli.collect import collect
-from dialgym.cli.common import complain, stopped
+from dialgym.cli.common import complain, one_line, stopped
 from dialgym.cli.data import data, import_, import_command, push
 from dialgym.cli.evaluate import evaluate, report
 from dialgym.cli.export import export
@@ -97,6 +98,7 @@ def options(
     ] = False,
 ) -> None:
     """Dialogue tasks as Gymnasium environments, and agents that learn to talk in them."""
+    warnings.formatwarning = one_line
     read_any_bytes()
     if os.getcwd() not in sys.path:  # tasks of your own are modules of the current folder
         sys.path.append(os.getcwd())  # at the end: no file there hides what is installed

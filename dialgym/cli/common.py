@@ -162,6 +162,18 @@ def complain(message: str) -> None:
     err.print(" ".join(message.split()), style="red", markup=False)
 
 
+def one_line(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    line: str | None = None,
+) -> str:
+    """Format a warning as one line, which says where it arose unless it is about what was asked."""
+    place = "" if issubclass(category, UserWarning) else f" ({filename}:{lineno})"
+    return f"warning: {' '.join(str(message).split())}{place}\n"
+
+
 def known_command(line: str, commands: Mapping[str, str]) -> bool:
     """Return True if a line is a command of the chat; print an error if it is an unknown one."""
     if line not in commands:
