@@ -1,5 +1,6 @@
-"""The best response to a deterministic negotiator, by dynamic programming over what it sees."""
+"""The best response to a deterministic negotiator, by dynamic programming over what is known."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,90 +20,178 @@ from dialgym.tasks.bargain.types import (
 
 Found = tuple[int, int]
 """The most points that can still be had, and the act that begins with."""
+Belief = Sequence[BargainState]
+"""Dialogues that a party cannot tell apart, all as likely; one where it is told everything."""
+MOST = 100_000
+"""Beliefs that are looked into."""
 
 
 class ResponseSearch:
     """Searches all that can be said to a negotiator that answers by the points of offers.
 
-    Of the proposals that give it the same points only the best one for the searching party is
-    tried: the negotiator does the same after each of them.
+    Answers part a belief into those that they leave. Points are sums over a belief, whole numbers,
+    so that values are exact. Of the proposals that give the negotiator the same points, whatever it
+    may be, only the best one for the searching party is tried: it does the same after each of them.
 
     Args:
         partner: a `policies.Negotiator` that draws nothing.
+        most: beliefs to look into.
     """
 
-    def __init__(self, partner: Any) -> None:
-        self.partner = partner
+    def __init__(self, partner: Any, most: int = MOST) -> None:
+        self.partner, self.most = partner, most
         self._found = PerTask()
 
-    def best(self, task: Bargain, state: BargainState) -> Found:
-        """Points and act of the party whose turn it is, in a dialogue that is not over."""
+    def best(self, task: Bargain, belief: Belief) -> Found:
+        """Points, summed over the belief, and act of the party whose turn it is.
+
+        Args:
+            task: the rules.
+            belief: dialogues that are not over.
+
+        Raises:
+            ValueError: there are more than `most` beliefs to look into.
+        """
+        return self._best(task, _bare(belief), int(belief[0].waiting), self._known(task))
+
+    def belief(self, task: Bargain, state: BargainState, party: int) -> list[BargainState]:
+        """The dialogues that a party cannot tell apart, if it knows its partner.
+
+        One for each profile of the other party by which the partner would have said what it has
+        said; where it would have by none, as somebody else plays, one for each that can be.
+        """
+        name, table = task.parties[party], task.table(state, party)
+        every = task.suppositions(task.begun(state), name)
+        for at, line in enumerate(state.lines):
+            code = task.understanding.read(table, line.text)
+            if at % 2 != party:
+                said = _said(self.partner, task, every, 1 - party)
+                every = [one for one, own in zip(every, said) if own == code]
+                if not every:
+                    return task.suppositions(state, name)
+            for one in every:
+                task.apply(one, code)
+        return every
+
+    def value(self, task: Bargain, belief: Belief, party: int) -> int:
+        """Points that a party can still have, summed over a belief; whoever is to speak."""
+        if int(belief[0].waiting) == party:
+            return self.best(task, belief)[0]
+        return self._follow(task, [_bare(belief)], party, self._known(task))[0]
+
+    def values(self, task: Bargain, belief: Belief, codes: Sequence[int]) -> list[int]:
+        """Points of each act, summed over the belief; see `best`."""
+        return self._values(task, _bare(belief), codes, int(belief[0].waiting), self._known(task))
+
+    def _known(self, task: Bargain) -> dict[Any, Found]:
         if task not in self._found:
             self._found[task] = {}
         known: dict[Any, Found] = self._found[task]
-        bare = state.copy()
-        bare.lines = []
-        return self._best(task, bare, int(state.waiting), known)
+        return known
 
-    def _best(
-        self, task: Bargain, state: BargainState, party: int, known: dict[Any, Found]
-    ) -> Found:
-        key = self._key(task, state, party)
+    def _best(self, task: Bargain, belief: Belief, party: int, known: dict[Any, Found]) -> Found:
+        key = self._key(task, belief, party)
         if key in known:
             return known[key]
-        tried = self._acts(task, state, party)
-        after = [self._after(task, state, code) for code in tried]
-        going = [one for one in after if not one.over]
-        if going:
-            view = view_of(going, 1 - party)
-            answers = self.partner.choose(task, 1 - party, view, [None] * len(going))
-            for one, answer in zip(going, answers.tolist()):
-                task.apply(one, answer)
-        values = [
-            task.points(one)[party] if one.over else self._best(task, one, party, known)[0]
-            for one in after
-        ]
+        if len(known) >= self.most:
+            raise ValueError(
+                f"best response in {task.name}: expected at most {self.most:,} beliefs; there are "
+                "more. Take fewer turns, or 'best-response', which knows the values of both."
+            )
+        tried = self._acts(task, belief, party)
+        values = self._values(task, belief, tried, party, known)
         place = int(np.argmax(values))
         known[key] = values[place], tried[place]
         return known[key]
 
-    def _after(self, task: Bargain, state: BargainState, code: int) -> BargainState:
-        then = state.copy()
-        task.apply(then, code)
-        return then
+    def _values(
+        self,
+        task: Bargain,
+        belief: Belief,
+        codes: Sequence[int],
+        party: int,
+        known: dict[Any, Found],
+    ) -> list[int]:
+        after = [[_after(task, state, code) for state in belief] for code in codes]
+        return self._follow(task, after, party, known)
 
-    def _key(self, task: Bargain, state: BargainState, party: int) -> tuple[int, ...]:
+    def _follow(
+        self, task: Bargain, rows: list[list[BargainState]], party: int, known: dict[Any, Found]
+    ) -> list[int]:
+        """Points of beliefs in which the partner is to answer, unless a dialogue is over."""
+        answers = iter(self._answers(task, [s for row in rows for s in row if not s.over], party))
+        values = []
+        for row in rows:
+            value, parts = 0, dict[int, list[BargainState]]()
+            for one in row:
+                answer = NONE if one.over else next(answers)
+                if answer != NONE:
+                    task.apply(one, answer)
+                if one.over:
+                    value += task.points(one)[party]
+                else:
+                    parts.setdefault(answer, []).append(one)
+            values.append(value + sum(self._best(task, p, party, known)[0] for p in parts.values()))
+        return values
+
+    def _answers(self, task: Bargain, states: list[BargainState], party: int) -> list[int]:
+        """The acts of the partner of a party."""
+        return _said(self.partner, task, states, 1 - party) if states else []
+
+    def _key(self, task: Bargain, belief: Belief, party: int) -> tuple[Any, ...]:
         """Whatever the rest of the dialogue depends on."""
-        other = 1 - party
+        state, other = belief[0], 1 - party
         offered = state.open if state.owner == other else NONE
-        heard: tuple[int, ...] = ()
-        if self.partner.remembers:
-            worth = task.game.points[other][state.user if other else state.system]
-            heard = tuple(
-                NONE if offer == NONE else int(worth[offer])
-                for offer in (state.first[party], state.last[party])
-            )
         standing = state.open if state.owner == party else NONE
-        return party, state.system, state.user, state.turns, offered, standing, *heard
+        own = state.user if party else state.system
+        supposed = tuple(
+            (one.system if party else one.user, *self.partner.recalls(task, other, one))
+            for one in belief
+        )
+        return party, own, state.turns, offered, standing, supposed
 
-    def _acts(self, task: Bargain, state: BargainState, party: int) -> list[int]:
+    def _acts(self, task: Bargain, belief: Belief, party: int) -> list[int]:
         """The acts that are tried, those that end the dialogue first."""
-        game = task.game
-        worth = game.points[0][state.system], game.points[1][state.user]
-        mine, other = worth[party], worth[1 - party]
+        game, state = task.game, belief[0]
+        profiles = [one.system if party else one.user for one in belief]
+        mine = game.points[party][state.user if party else state.system]
+        other = game.points[1 - party][profiles].T.tolist()  # (G, n)
         outcomes = game.outcome[party][task.table(state, party)].tolist()
-        best: dict[int, int] = {}
+        best: dict[tuple[int, ...], int] = {}
         for code, outcome in enumerate(outcomes):
             if outcome != NONE:
-                points = int(other[outcome])
+                points = tuple(other[outcome])
                 held = best.setdefault(points, code)
                 if mine[outcome] > mine[outcomes[held]]:
                     best[points] = code
         theirs = state.owner == 1 - party and state.open != NONE
         ending = [ACCEPT, LEAVE] if theirs else [LEAVE]
-        waiting = [REJECT, TELL, ASK] if theirs else [TELL, ASK]
+        kinds = range(len(game.kinds) if self.partner.listens else 1)
+        waiting = [*([REJECT] if theirs else []), *(TELL + kind for kind in kinds), ASK]
         return [
             *(game.size + act for act in ending),
             *best.values(),
             *(game.size + act for act in waiting),
         ]
+
+
+def _after(task: Bargain, state: BargainState, code: int) -> BargainState:
+    then = state.copy()
+    task.apply(then, code)
+    return then
+
+
+def _said(partner: Any, task: Bargain, states: list[BargainState], party: int) -> list[int]:
+    """The acts of who plays a party, which draws nothing."""
+    codes: list[int] = partner.choose(
+        task, party, view_of(states, party), [None] * len(states)
+    ).tolist()
+    return codes
+
+
+def _bare(belief: Belief) -> list[BargainState]:
+    """Copies without lines."""
+    copies = [state.copy() for state in belief]
+    for copy in copies:
+        copy.lines = []
+    return copies

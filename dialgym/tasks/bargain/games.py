@@ -1,9 +1,10 @@
 """The three games: what is on the table, what it is worth to each party, and how it is said."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import permutations, product
+from types import MappingProxyType
 
 import numpy as np
 
@@ -28,6 +29,7 @@ class Game(ABC):
 
     Attributes:
         kinds: of what is divided, singular and plural.
+        tells: the text that tells a need of each kind.
         tables: (C) what can be on the table.
         profiles: by party, (table, values) of each of its P profiles.
         rows: by party, the row of each profile.
@@ -42,12 +44,15 @@ class Game(ABC):
         proposals: by party, (P, most + 1) the outcome that it proposes to have so many points.
         most: points that no outcome exceeds.
         apart: points of each party without a deal.
+        topics: words beside those of kinds that speak of one, each with its kind.
     """
 
     name: str
     kinds: Sequence[tuple[str, str]]
+    tells: Sequence[str]
     most: int
     apart: int = 0
+    topics: Mapping[str, int] = MappingProxyType({})
 
     def __init__(self) -> None:
         self.tables, self.profiles, pairs = self._scenarios()
@@ -205,6 +210,7 @@ class Items(_Things):
     """Deal or No Deal: 5 to 7 items of three kinds, all worth 10 points to each party."""
 
     name, kinds, most, width = "items", ITEMS, 10, MOST + 1
+    tells = tuple(f"i need {many} most" for _, many in ITEMS)
 
     def _scenarios(self) -> Scenarios:
         every = product(range(1, self.width), repeat=3)
@@ -233,6 +239,7 @@ class Goods(_Things):
     """CaSiNo: three packages each of food, water and firewood; needs of 5, 4 and 3 points."""
 
     name, kinds, most, width, apart = "goods", GOODS, 36, 4, 5
+    tells = tuple(f"i need {many} most" for _, many in GOODS)
 
     def _scenarios(self) -> Scenarios:
         table: Numbers = (3, 3, 3)
@@ -249,6 +256,7 @@ class Price(Game):
     """Craigslist: the system buys, the user sells; a point for each 5 % of the list price."""
 
     name, kinds, most = "price", (("price", "price"),), 10
+    tells = ("i need a better price",)
 
     def _size(self) -> int:
         return DEAREST - CHEAPEST + 1
@@ -307,7 +315,7 @@ class Price(Game):
 GAMES: dict[str, type[Game]] = {"items": Items, "goods": Goods, "price": Price}
 
 
-@lru_cache(maxsize=len(GAMES))
-def game_named(name: str) -> Game:
-    """The game of a name, made once in a process."""
-    return GAMES[name]()
+@lru_cache(maxsize=8)
+def game_of(kind: type[Game]) -> Game:
+    """The game of a class, made once in a process."""
+    return kind()

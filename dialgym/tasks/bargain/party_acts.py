@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from dialgym.tasks.acts import PartyActs
-from dialgym.tasks.bargain import policies
+from dialgym.tasks.bargain import dealers, policies
 from dialgym.tasks.bargain.batch import views
 from dialgym.tasks.bargain.task import Bargain
 from dialgym.tasks.bargain.types import (
@@ -107,3 +107,16 @@ class UserBargainActs(NegotiatorActs):
     """Acts of the user, which sells in a game of a price."""
 
     party = 1
+
+
+class DealerActs(NegotiatorActs):
+    """Acts of the system that sells cars."""
+
+    policies = dealers.DEALERS
+
+
+class CustomerActs(NegotiatorActs):
+    """Acts of the user that buys a car."""
+
+    party = 1
+    policies = dealers.CUSTOMERS

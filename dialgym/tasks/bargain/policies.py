@@ -4,7 +4,7 @@ All but the best response know only what their side has seen. They choose for ma
 at once: `Negotiator.choose` maps the views of k dialogues to k acts.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 import numpy as np
@@ -29,7 +29,7 @@ class Negotiator:
     told = 0
     """Column of `Game.needs` that it tells: what it needs most, 0, or least, 1."""
     yields = True  # with its last turn
-    remembers = False  # the first and the last offer of the other party
+    listens = False  # to the needs that the other party tells
     draws = False  # its acts
 
     def wants(self, task: Bargain, party: int, view: View) -> np.ndarray:
@@ -38,6 +38,10 @@ class Negotiator:
         By the turn, the points of the offers of the other party, and the most that it can have.
         """
         raise NotImplementedError
+
+    def recalls(self, task: Bargain, party: int, state: BargainState) -> tuple[int, ...]:
+        """All that its acts depend on beside the turn, its profile and the offers that stand."""
+        return ()
 
     def choose(
         self, task: Bargain, party: int, view: View, rngs: Sequence[Generator | None]
@@ -48,11 +52,16 @@ class Negotiator:
         offered = np.where(view.open == NONE, NONE, game.points[party][profile, view.open])
         final = view.turn == task.turns - 1
         enough = (offered >= wanted) | (final & self.yields & (offered > game.apart))
-        outcome = game.proposals[party][profile, np.maximum(wanted, 0)]
+        asked = np.maximum(self.asks(task, party, view, wanted), 0)
+        outcome = game.proposals[party][profile, asked]
         codes = game.outcome[party][game.table_of[party][profile], outcome]
         tell = self.tells(view) & ~final
         codes = np.where(tell, game.size + TELL + game.needs_of[party][profile, self.told], codes)
         return np.where((view.open != NONE) & enough, game.size + ACCEPT, codes)
+
+    def asks(self, task: Bargain, party: int, view: View, wanted: np.ndarray) -> np.ndarray:
+        """(k,) int64: points that it proposes to have, of those that it wants."""
+        return wanted
 
     def tells(self, view: View) -> np.ndarray:
         """(k,) bool: whether it tells its need rather than propose."""
@@ -89,6 +98,12 @@ class Negotiator:
         return texts
 
 
+def worth(task: Bargain, party: int, state: BargainState, offer: int) -> int:
+    """Points of a party by an offer; NONE where there is no offer."""
+    profile = state.user if party else state.system
+    return NONE if offer == NONE else int(task.game.points[party][profile, offer])
+
+
 class Conceding(Negotiator):
     """Wants the most at first, and half of it at last, less and less in equal steps."""
 
@@ -115,7 +130,9 @@ class Deceiving(Conceding):
 class TitForTat(Negotiator):
     """Gives as many points of its own as the other's offers have come towards it."""
 
-    remembers = True
+    def recalls(self, task: Bargain, party: int, state: BargainState) -> tuple[int, ...]:
+        offers = state.first[1 - party], state.last[1 - party]
+        return tuple(worth(task, party, state, offer) for offer in offers)
 
     def wants(self, task: Bargain, party: int, view: View) -> np.ndarray:
         points, best = task.game.points[party], task.game.best[party][view.profile]
@@ -165,6 +182,16 @@ def _drawn(rng: Generator | None) -> Generator:
     return rng
 
 
+PARTNERS: dict[str, type[Negotiator]] = {
+    "conceding": Conceding,
+    "tit-for-tat": TitForTat,
+    "stubborn": Stubborn,
+    "fair": Fair,
+    "deceiving": Deceiving,
+}
+"""The deterministic ones."""
+
+
 class BestResponse(Negotiator):
     """The best that can be done against a deterministic negotiator, by dynamic programming.
 
@@ -178,14 +205,20 @@ class BestResponse(Negotiator):
     """
 
     oracle = True
+    partners: Mapping[str, type[Negotiator]] = PARTNERS
 
     def __init__(self, partner: str = "conceding") -> None:
-        if partner not in PARTNERS:
+        if partner not in self.partners:
             raise ValueError(
-                f"partner of best-response must be one of {', '.join(PARTNERS)}; got {partner!r}."
+                f"partner of best-response must be one of {', '.join(self.partners)}; got "
+                f"{partner!r}."
             )
         self.partner = partner
-        self._search = _search(partner)
+        self.search = search_against(self.partners[partner])
+
+    def belief(self, task: Bargain, state: BargainState) -> Sequence[BargainState]:
+        """What may be: the dialogue as it is."""
+        return [state]
 
     def choose_in(
         self,
@@ -194,23 +227,14 @@ class BestResponse(Negotiator):
         states: Sequence[BargainState],
         rngs: Sequence[Generator | None],
     ) -> np.ndarray:
-        return np.array([self._search.best(task, state)[1] for state in states], np.int64)
+        found = [self.search.best(task, self.belief(task, state)) for state in states]
+        return np.array([act for _, act in found], np.int64)
 
 
 @cache
-def _search(partner: str) -> ResponseSearch:
+def search_against(partner: type[Negotiator]) -> ResponseSearch:
     """The search against a negotiator, which keeps what it has found."""
-    return ResponseSearch(PARTNERS[partner]())
-
-
-PARTNERS: dict[str, type[Negotiator]] = {
-    "conceding": Conceding,
-    "tit-for-tat": TitForTat,
-    "stubborn": Stubborn,
-    "fair": Fair,
-    "deceiving": Deceiving,
-}
-"""The deterministic ones."""
+    return ResponseSearch(partner())
 
 
 def mixture() -> Relay:

@@ -14,7 +14,7 @@ from dialgym.language.text import CHARSET
 from dialgym.simulators import Speaker
 from dialgym.tasks.bargain.corpus import contexts_of, data_named, options_by_split, place_of
 from dialgym.tasks.bargain.exact import measures
-from dialgym.tasks.bargain.games import GAMES, Numbers, game_named
+from dialgym.tasks.bargain.games import GAMES, Game, Numbers, game_of
 from dialgym.tasks.bargain.types import (
     ACCEPT,
     ASK,
@@ -118,6 +118,8 @@ class Bargain(Task):
     how_to_play = dict.fromkeys(
         (SYSTEM, USER), "You negotiate with another one, who wants something else."
     )
+    games: Mapping[str, type[Game]] = GAMES
+    proposing = "To propose what you get yourself"
     options = ("table", "system", "user")
     tokenizer = "word"
     speakers = {USER: _NEGOTIATORS, SYSTEM: _NEGOTIATORS}  # noqa: RUF012
@@ -145,21 +147,17 @@ class Bargain(Task):
         contexts: str = "generated",
         data: Any = None,
     ) -> None:
-        one_of("game", game, tuple(GAMES), self.name)
+        one_of("game", game, tuple(self.games), self.name)
         one_of("contexts", contexts, CONTEXTS, self.name)
         one_of("constraint", constraint, ("acts", None), self.name)
-        self.game, self.data = game_named(game), data
+        self.game, self.data = game_of(self.games[game]), data
         self.scenarios = self.game.scenarios
         if contexts != GENERATED:
             self.scenarios = contexts_of(data, self.game, None if contexts == EVERY else contexts)
             self.played = {"data": str(data_named(data))}
         self.turns = whole_number("turns", turns, self.name)
         self.constrained = constraint is not None
-        needs = (
-            ("a better price",) if game == "price" else (f"{k[1]} most" for k in self.game.kinds)
-        )
-        tells = [f"i need {need}" for need in needs]
-        self.general = (*SAID, *tells)
+        self.general = (*SAID, *self.game.tells)
         self.texts = [self._texts(row) for row in range(len(self.game.tables))]
         self.said = np.array(self.texts, object)  # (C, A)
         self.understanding = OfferReader(self.game, self.texts)
@@ -283,12 +281,16 @@ class Bargain(Task):
         """Those of the game, those on turns, and how the acts are said."""
         proposal = next(text for text in self.texts[0][::-1][len(self.general) :] if text)
         return [
-            _RULES[self.game.name].format(trade=_TRADES[party]),
+            self.rules(party),
             turns_sentence(self, party),
-            f"To propose what you get yourself, say for example: {proposal}.",
+            f"{self.proposing}, say for example: {proposal}.",
             f"Beside that you may say: {'; '.join(self.general)}.",
             *length_sentence(self, party),
         ]
+
+    def rules(self, party: str) -> str:
+        """The rules of the game, as a party is told them."""
+        return _RULES[self.game.name].format(trade=_TRADES[party])
 
     def speak(self, state: BargainState, text: str, rng: np.random.Generator) -> Outcome:
         party = int(state.waiting)

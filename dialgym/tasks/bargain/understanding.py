@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence, Set
 
 from dialgym.language.text import plain
+from dialgym.tasks.bargain.cars import Cars
 from dialgym.tasks.bargain.games import CHEAPEST, DEAREST, STEPS, Game, Numbers
 from dialgym.tasks.bargain.types import ACCEPT, ASK, INSIST, LEAVE, NONE, REJECT, TELL
 
@@ -64,6 +65,7 @@ class OfferReader:
         self._exact = [{text: code for code, text in enumerate(row) if text} for row in texts]
         self._known: dict[tuple[int, str], int] = {}
         self._kinds = {word: at for at, kind in enumerate(game.kinds) for word in kind}
+        self._kinds |= game.topics
         self._single = {one for one, many in game.kinds if one != many}
 
     def read(self, table: int, text: str) -> int:
@@ -93,7 +95,7 @@ class OfferReader:
         if _ASKS.search(text):
             return size + ASK
         kinds = [self._kinds[word] for word in words if word in self._kinds]
-        if kinds and _NEEDS.search(text):
+        if kinds and (self.game.topics or _NEEDS.search(text)):
             return size + TELL + kinds[0]
         if _REFUSES.search(text):
             return size + REJECT
@@ -103,6 +105,8 @@ class OfferReader:
         """A proposal, NONE for an impossible one; None where nothing is proposed."""
         if len(table) == 1:
             return _price(table[0], words)
+        if isinstance(self.game, Cars):
+            return self.game.read(table, text)
         bare = bool(_WISHES.search(text)) or not _NEEDS.search(text)
         full = Division(table, self._kinds, self._single, bare).read(words)
         if full is None:

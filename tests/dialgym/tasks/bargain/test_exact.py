@@ -87,7 +87,7 @@ def test_best_responses_are_those_of_brute_force(game, party, partner):
         state = BargainState(*task.game.scenarios[row].tolist())
         if party:
             task.apply(state, other.act(task, state, None))
-        assert search.best(task, state)[0] == brute_force(task, state, party, other)
+        assert search.best(task, [state])[0] == brute_force(task, state, party, other)
 
 
 @pytest.mark.parametrize("game", GAMES)
@@ -96,7 +96,7 @@ def test_the_most_is_not_to_be_had_of_who_concedes(game):
     task = Bargain(game)
     search = ResponseSearch(PARTNERS["conceding"]())
     rows = task.game.scenarios[:: max(len(task.game.scenarios) // 60, 1)].tolist()
-    best = [search.best(task, BargainState(*row))[0] / task.game.best[0][row[0]] for row in rows]
+    best = [search.best(task, [BargainState(*row)])[0] / task.game.best[0][row[0]] for row in rows]
     assert 0.5 < np.mean(best) < 0.95
     assert len({*best}) > 2
 
@@ -106,7 +106,7 @@ def test_longer_games_are_searched_as_well(partner):
     task, other = Bargain("price", turns=3), PARTNERS[partner]()
     for row in (0, 40):
         state = BargainState(*task.game.scenarios[row].tolist())
-        assert ResponseSearch(other).best(task, state)[0] == brute_force(task, state, 0, other)
+        assert ResponseSearch(other).best(task, [state])[0] == brute_force(task, state, 0, other)
 
 
 @pytest.mark.parametrize("partner", PARTNERS)
@@ -116,7 +116,7 @@ def test_play_by_the_best_response_earns_what_it_promises_and_no_policy_more(gam
     best, other = BestResponse(partner), PARTNERS[partner]()
     for row in rng.integers(len(task.game.scenarios), size=4).tolist():
         start = BargainState(*task.game.scenarios[row].tolist())
-        promised = ResponseSearch(other).best(task, start)[0]
+        promised = ResponseSearch(other).best(task, [start])[0]
         earned = []
         for policy in (best, *(made() for made in PARTNERS.values())):
             state = start.copy()

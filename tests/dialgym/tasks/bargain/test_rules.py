@@ -5,7 +5,7 @@ import pytest
 
 import dialgym
 from dialgym.tasks.bargain import Bargain
-from dialgym.tasks.bargain.games import game_named
+from dialgym.tasks.bargain.games import GAMES, game_of
 from dialgym.tasks.bargain.policies import BestResponse, Conceding, RandomNegotiator, Stubborn
 from dialgym.tasks.bargain.types import ACCEPT, ASK, INSIST, LEAVE, NONE, REJECT, TELL
 from dialgym.tasks.hidden import HiddenStateError
@@ -158,14 +158,14 @@ def test_every_text_of_an_act_is_read_as_that_act():
 
 
 def test_contexts_are_those_of_the_games():
-    items = game_named("items")
+    items = game_of(GAMES["items"])
     for system, user in items.scenarios[::97]:
         (table, own), (same, other) = items.profiles[0][system], items.profiles[1][user]
         assert table == same
         assert 5 <= sum(table) <= 7
         assert np.dot(table, own) == np.dot(table, other) == 10
-    assert len(game_named("goods").scenarios) == 36
-    assert game_named("goods").points[0].max() == 36
+    assert len(game_of(GAMES["goods"]).scenarios) == 36
+    assert game_of(GAMES["goods"]).points[0].max() == 36
 
 
 def test_nobody_is_told_the_values_of_the_other():

@@ -1,0 +1,135 @@
+"""The game of a dealer's cars: three on sale, and customers of three wishes."""
+
+import re
+from itertools import product
+
+import numpy as np
+
+from dialgym.tasks.bargain.games import CHEAPEST, DEAREST, STEPS, Game, Numbers, Profiles, Scenarios
+from dialgym.tasks.bargain.types import NONE
+
+NAMES = ("sedan", "suv", "truck")
+LISTED: Numbers = (10_000, 20_000, 40_000)
+"""List prices in dollars, so far apart that a price tells of which car it is."""
+PRICES = DEAREST - CHEAPEST + 1
+LIMITS = (15, 17, 19, 21)
+"""Most that customers pay for the car that they wish, in steps of 5 % of its list price."""
+OTHER_CAR = 4
+"""Steps that another car is worth less to them."""
+DISCOUNT, BRAND, FEATURES = range(3)
+CARES = (("discount", "discount"), ("brand", "brand"), ("features", "features"))
+TALKED = ("a discount", "the brand", "the features")
+_WORDS: tuple[tuple[str, ...], ...] = (
+    ("discount", "cheaper", "bargain", "savings", "rebate", "budget"),
+    ("brand", "reliable", "reliability", "reputation", "make", "quality", "trusted"),
+    ("features", "feature", "seats", "camera", "navigation", "sunroof", "leather", "safety"),
+)
+_AMOUNT = re.compile(r"(\d+(?:\.\d+)?) ?(k\b|%|percent\b)?")
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
+
+
+class Cars(Game):
+    """The system sells, the user buys one of three cars.
+
+    An outcome is a car and its price, in steps of 5 % of its list price. It is worth to the seller
+    as many points as steps. A customer's values are its limit in steps, the car that it wishes and
+    the kind that it cares for; a price is worth to it a point more than it is below the limit, that
+    of another car than the one wished is `OTHER_CAR` steps lower.
+    """
+
+    name, kinds, most = "cars", CARES, DEAREST
+    tells = tuple(f"let us talk about {topic}" for topic in TALKED)
+    topics = {word: at for at, words in enumerate(_WORDS) for word in words}  # noqa: RUF012
+
+    def _size(self) -> int:
+        return len(NAMES) * PRICES
+
+    def _scenarios(self) -> Scenarios:
+        every = product(LIMITS, range(len(NAMES)), range(len(CARES)))
+        customers: Profiles = [(LISTED, values) for values in every]
+        return [LISTED], [[(LISTED, ())], customers], [(0, at) for at in range(len(customers))]
+
+    def _outcomes(self, table: Numbers, party: int) -> list[int]:
+        return list(range(self._size()))
+
+    def _points(self, table: Numbers, values: Numbers, party: int) -> list[int]:
+        if not party:
+            return [step for _, step in self.deals]
+        limit, wish, _ = values
+        worth = [limit - OTHER_CAR * (car != wish) for car, _ in self.deals]
+        return [max(most + 1 - step, 0) for most, (_, step) in zip(worth, self.deals)]
+
+    def _taken(self, table: Numbers, party: int) -> list[int]:
+        return [-step if party else step for _, step in self.deals]
+
+    @property
+    def deals(self) -> list[tuple[int, int]]:
+        """Car and steps of each outcome."""
+        return list(product(range(len(NAMES)), range(CHEAPEST, DEAREST + 1)))
+
+    def code(self, car: int, step: int) -> int:
+        """The number of an outcome."""
+        return car * PRICES + step - CHEAPEST
+
+    def dollars(self, car: int, step: int) -> int:
+        """The price of a number of steps."""
+        return LISTED[car] * step // STEPS
+
+    def proposal(self, table: Numbers, code: int) -> str:
+        car, step = self.deals[code]
+        return f"the {NAMES[car]} for {self.dollars(car, step)} dollars"
+
+    def act_name(self, code: int) -> str:
+        car, step = self.deals[code]
+        return f"the {NAMES[car]} at {100 * step // STEPS} %"
+
+    def knowledge(self, table: Numbers, values: Numbers, party: int) -> str:
+        lists = " ".join(f"{name} {price}" for name, price in zip(NAMES, LISTED))
+        if not party:
+            return f"the list prices are {lists} dollars"
+        limit, wish, care = values
+        most = self.dollars(wish, limit)
+        return f"i want the {NAMES[wish]} for at most {most} dollars i care about {TALKED[care]}"
+
+    def features(self, party: int) -> np.ndarray:
+        if not party:
+            return np.ones((1, 1), np.float32)
+        limits, wishes, cares = np.array([values for _, values in self.profiles[1]]).T
+        one_hot = np.eye(len(NAMES))[wishes], np.eye(len(CARES))[cares]
+        return np.hstack([limits[:, None] / DEAREST, *one_hot]).astype(np.float32)
+
+    def shares(self, party: int) -> np.ndarray:
+        cars, steps = np.array(self.deals).T
+        shares = np.hstack([np.eye(len(NAMES))[cars], steps[:, None] / DEAREST])
+        return shares[None].astype(np.float32)
+
+    def needs(self, party: int) -> np.ndarray:
+        cares = np.array([values[2] if party else 0 for _, values in self.profiles[party]])
+        return np.stack([cares, (cares + 1) % len(CARES)], 1)
+
+    def read(self, table: Numbers, text: str) -> int | None:
+        """The last car and price that can be proposed; NONE if all are beyond that, None without.
+
+        Prices are in dollars, ``18,500`` or ``18.5k``, or in percent of the list price, ``5 % off``
+        or ``at 95 %``. A price in dollars tells by itself of which car it is.
+        """
+        named = [car for car, name in enumerate(NAMES) if re.search(rf"\b{name}s?\b", text)]
+        found: list[int] = []
+        amounts = [one for one in _AMOUNT.finditer(_THOUSANDS.sub("", text)) if _is_price(one)]
+        for amount in amounts:
+            for car in named or range(len(NAMES)):
+                step = self._steps(amount, car, "off" in text or "discount" in text)
+                if CHEAPEST <= step <= DEAREST and (named or amount[2] in (None, "k")):
+                    found.append(self.code(car, step))
+        return found[-1] if found else (NONE if amounts else None)
+
+    def _steps(self, amount: re.Match[str], car: int, off: bool) -> int:
+        number = float(amount[1])
+        if amount[2] in ("%", "percent"):
+            return round(STEPS * (1 - number / 100 if off else number / 100))
+        return round(number * (1000 if amount[2] else 1) * STEPS / LISTED[car])
+
+
+def _is_price(amount: re.Match[str]) -> bool:
+    """Tell prices from other numbers, such as of seats."""
+    return amount[2] is not None or float(amount[1]) >= LISTED[0] / 10
