@@ -102,9 +102,7 @@ class CarDealer(Bargain):
         name: f"{DEALERS}:{name}" for name in ("graded", "branching", "halves")
     }
 
-    def __init__(
-        self, turns: int = 6, constraint: str | None = "acts", longest: int = 80
-    ) -> None:
+    def __init__(self, turns: int = 6, constraint: str | None = "acts", longest: int = 80) -> None:
         super().__init__("cars", turns, constraint, longest)
 
     @classmethod

@@ -5,12 +5,13 @@ from itertools import product
 
 import numpy as np
 
-from dialgym.tasks.bargain.games import CHEAPEST, DEAREST, STEPS, Game, Numbers, Profiles, Scenarios
+from dialgym.tasks.bargain.games import STEPS, Game, Numbers, Profiles, Scenarios
 from dialgym.tasks.bargain.types import NONE
 
 NAMES = ("sedan", "suv", "truck")
 LISTED: Numbers = (10_000, 20_000, 40_000)
 """List prices in dollars, so far apart that a price tells of which car it is."""
+CHEAPEST, DEAREST = 12, 22  # steps of 5 % of the list price
 PRICES = DEAREST - CHEAPEST + 1
 LIMITS = (15, 17, 19, 21)
 """Most that customers pay for the car that they wish, in steps of 5 % of its list price."""
@@ -21,7 +22,7 @@ CARES = (("discount", "discount"), ("brand", "brand"), ("features", "features"))
 TALKED = ("a discount", "the brand", "the features")
 _WORDS: tuple[tuple[str, ...], ...] = (
     ("discount", "cheaper", "bargain", "savings", "rebate", "budget"),
-    ("brand", "reliable", "reliability", "reputation", "make", "quality", "trusted"),
+    ("brand", "reliable", "reliability", "reputation", "quality", "trusted"),
     ("features", "feature", "seats", "camera", "navigation", "sunroof", "leather", "safety"),
 )
 _AMOUNT = re.compile(r"(\d+(?:\.\d+)?) ?(k\b|%|percent\b)?")
