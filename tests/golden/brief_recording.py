@@ -20,6 +20,7 @@ BRIEFS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "bargain_items": ("Bargain-v0", {}),
     "bargain_goods": ("Bargain-Goods-v0", {}),
     "bargain_price": ("Bargain-Price-v0", {}),
+    "car_dealer": ("CarDealer-v0", {}),
     "endgames": ("Endgames-Queen-v0", {}),
     "endgames_uci": ("Endgames-v0", {"notation": "uci", "shown": "fen"}),
     "service_desk": ("ServiceDesk-v0", {}),

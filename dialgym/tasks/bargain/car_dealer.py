@@ -5,7 +5,7 @@ is over are the same rules, and so are views, batches and the search for best re
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,6 +16,22 @@ from dialgym.tasks.bargain.types import BargainState
 from dialgym.tasks.base import SYSTEM, USER
 
 DEALERS = f"{ROOM}.dealers"
+_POLICIES = f"{ROOM}.policies"
+_CUSTOMERS = {
+    "customer": f"{DEALERS}:Customer",
+    "conceding": f"{_POLICIES}:Conceding",
+    "tit-for-tat": f"{_POLICIES}:TitForTat",
+    "stubborn": f"{_POLICIES}:Stubborn",
+    "fair": f"{_POLICIES}:Fair",
+    "random": f"{_POLICIES}:RandomNegotiator",
+}
+_DEALERS = {
+    "dealer": f"{DEALERS}:Dealer",
+    "optimal": f"{DEALERS}:OptimalDealer",
+    "best-response": f"{DEALERS}:InformedDealer",
+    "random-mixture": f"{DEALERS}:DealerMixture",
+    "random": f"{_POLICIES}:RandomNegotiator",
+}
 
 
 class CarDealer(Bargain):
@@ -68,35 +84,16 @@ class CarDealer(Bargain):
         "can.",
         USER: "You want to buy a car, for as little as you can.",
     }
-    games: Mapping[str, type[Game]] = {"cars": Cars}  # noqa: RUF012
-    proposing = "To offer a car at a price"
+    games: ClassVar[Mapping[str, type[Game]]] = {"cars": Cars}
+    proposing = "To name a car and its price"
     options = ("table", "user")
-    speakers = {  # noqa: RUF012
-        USER: {
-            name: f"{ROOM}.policies:{kind}"
-            for name, kind in (
-                ("conceding", "Conceding"),
-                ("tit-for-tat", "TitForTat"),
-                ("stubborn", "Stubborn"),
-                ("fair", "Fair"),
-                ("random", "RandomNegotiator"),
-            )
-        },
-        SYSTEM: {
-            "dealer": f"{DEALERS}:Dealer",
-            "optimal": f"{DEALERS}:OptimalDealer",
-            "best-response": f"{DEALERS}:InformedDealer",
-            "random-mixture": f"{DEALERS}:DealerMixture",
-            "random": f"{ROOM}.policies:RandomNegotiator",
-        },
-    }
-    speakers[USER] = {"customer": f"{DEALERS}:Customer", **speakers[USER]}
+    speakers = {USER: _CUSTOMERS, SYSTEM: _DEALERS}  # noqa: RUF012
     act_classes = {  # noqa: RUF012
         SYSTEM: f"{ROOM}.party_acts:DealerActs",
         USER: f"{ROOM}.party_acts:CustomerActs",
     }
     best_responses = {  # noqa: RUF012
-        name: {"name": "best-response", "partner": name} for name in list(speakers[USER])[:5]
+        name: {"name": "best-response", "partner": name} for name in list(_CUSTOMERS)[:5]
     }
     generators = {  # noqa: RUF012
         name: f"{DEALERS}:{name}" for name in ("graded", "branching", "halves")
@@ -111,16 +108,19 @@ class CarDealer(Bargain):
 
     def rules(self, party: str) -> str:
         """The rules of the game, as a party is told them."""
-        cars = ", ".join(NAMES)
+        about = (
+            f"On sale are: {', '.join(NAMES)}. Prices are multiples of 5 % of the list price, from "
+            "60 to 110 %. If you do not agree you get nothing."
+        )
         if party == SYSTEM:
             return (
-                f"You have these: {cars}. You get a point for each 5 % of the list price, nothing "
-                "if you do not agree. A customer who is treated as it likes pays more."
+                f"{about} You get a point for each 5 % of the list price, and a customer who is "
+                "treated as it likes pays more."
             )
         return (
-            f"On sale are: {cars}. You get a point for each 5 % of the list price that you pay "
-            "less than your limit, and one for the deal; nothing if you do not agree. Another car "
-            "than the one you want is worth 20 % less to you."
+            f"{about} You get a point for the deal, and one for each 5 % of the list price that "
+            "you pay less than your limit; another car than the one you want is worth 20 % less "
+            "to you."
         )
 
     def secrets(self) -> Sequence[Mapping[str, Any]]:

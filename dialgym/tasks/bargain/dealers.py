@@ -1,6 +1,7 @@
 """Customers and dealers of `car_dealer.CarDealer`, and sets of dialogues."""
 
 from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 import numpy as np
 
@@ -31,10 +32,10 @@ class Customer(Negotiator):
     """Pays up to its limit to a dealer who treats it as it likes, and less to others.
 
     It is pleased by talk about the brand or the features, whichever it cares about, or, if it is a
-    discount, by an offer that is `CAME` points better for it than the dealer's first one. Pleased it
-    accepts whatever is within its limit; else it keeps `RESERVE` points, and `BORED` if the dealer
-    has last talked about a kind that it does not care about. From its third turn on it has less
-    patience, and keeps another point at each. It offers the lowest price for the car that it
+    discount, by an offer that is `CAME` points better for it than the dealer's first one. Pleased
+    it accepts whatever is within its limit; else it keeps `RESERVE` points, and `BORED` if the
+    dealer has last talked about a kind that it does not care about. From its third turn on it has
+    less patience, and keeps another point at each. It offers the lowest price for the car that it
     wishes, and with each turn a step more. Asked it tells the kind. Nothing of it is drawn.
     """
 
@@ -84,7 +85,7 @@ class Dealer(Negotiator):
 class InformedDealer(BestResponse):
     """The best that can be done with a customer of whom everything is known (`oracle`)."""
 
-    partners = {  # noqa: RUF012
+    partners: ClassVar[Mapping[str, type[Negotiator]]] = {
         "customer": Customer,
         "conceding": Conceding,
         "tit-for-tat": TitForTat,

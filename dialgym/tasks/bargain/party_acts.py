@@ -1,11 +1,11 @@
 """Acts of both parties of bargaining."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
-from dialgym.tasks.acts import PartyActs
+from dialgym.tasks.acts import ActPolicy, PartyActs
 from dialgym.tasks.bargain import dealers, policies
 from dialgym.tasks.bargain.batch import views
 from dialgym.tasks.bargain.task import Bargain
@@ -36,7 +36,7 @@ class NegotiatorActs(PartyActs):
     """
 
     party = 0
-    policies = {  # noqa: RUF012
+    policies: ClassVar[Mapping[str, Callable[..., ActPolicy]]] = {
         "conceding": policies.Conceding,
         "tit-for-tat": policies.TitForTat,
         "stubborn": policies.Stubborn,

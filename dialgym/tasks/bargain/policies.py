@@ -6,6 +6,7 @@ at once: `Negotiator.choose` maps the views of k dialogues to k acts.
 
 from collections.abc import Mapping, Sequence
 from functools import cache
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -205,7 +206,7 @@ class BestResponse(Negotiator):
     """
 
     oracle = True
-    partners: Mapping[str, type[Negotiator]] = PARTNERS
+    partners: ClassVar[Mapping[str, type[Negotiator]]] = PARTNERS
 
     def __init__(self, partner: str = "conceding") -> None:
         if partner not in self.partners:
@@ -232,7 +233,7 @@ class BestResponse(Negotiator):
 
 
 @cache
-def search_against(partner: type[Negotiator]) -> ResponseSearch:
+def search_against(partner: Any) -> ResponseSearch:
     """The search against a negotiator, which keeps what it has found."""
     return ResponseSearch(partner())
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -118,9 +118,9 @@ class Bargain(Task):
     how_to_play = dict.fromkeys(
         (SYSTEM, USER), "You negotiate with another one, who wants something else."
     )
-    games: Mapping[str, type[Game]] = GAMES
+    games: ClassVar[Mapping[str, type[Game]]] = GAMES
     proposing = "To propose what you get yourself"
-    options = ("table", "system", "user")
+    options: ClassVar[tuple[str, ...]] = ("table", "system", "user")
     tokenizer = "word"
     speakers = {USER: _NEGOTIATORS, SYSTEM: _NEGOTIATORS}  # noqa: RUF012
     act_classes = {  # noqa: RUF012

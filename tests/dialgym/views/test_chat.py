@@ -19,6 +19,7 @@ EXPERTS = {
     "Wordle-20": "optimal",
     "TwentyQuestions-16": "greedy",
     "Bargain": "conceding",
+    "CarDealer": "optimal",
     "Endgames-Mate2": "optimal",
     "ServiceDesk": "careful",
     "Maze": "optimal",
