@@ -36,7 +36,7 @@ def _line(
     rates: Mapping[str, str],
     scored: Mapping[str, Mapping[str, set[str]]],
 ) -> Iterator[str]:
-    first, *others = sorted(rows, key=lambda row: "token" not in row.views)
+    first, *others = sorted(rows, key=lambda row: ("token" not in row.views, row.task.count(".")))
     shown = first.id("token" if "token" in first.views else first.views[0])
     more = f", {len(others)} more, as `{others[0].name}`" if others else ""
     yield f"`{shown}`{more}"

@@ -19,6 +19,7 @@ from benchmarks import doors, model_users, smollm2
 from benchmarks.recipes.rows import recipe_table
 from benchmarks.tables import (
     bargain,
+    car_dealer,
     conformance,
     discount,
     lmrl_suite,
@@ -90,6 +91,7 @@ RECORDS: Mapping[str, ModuleType] = MappingProxyType(
         m.NAME: m
         for m in (
             bargain,
+            car_dealer,
             conformance,
             discount,
             doors,

@@ -8,7 +8,7 @@ from dialgym.rollouts.player import make_dialogue
 from dialgym.tasks import ExactPosterior
 
 FINITE = ("Wordle-20-v0", "Wordle-Alike-v0", "TwentyQuestions-16-v0", "GuessMyCity-v0",
-          "Maze-Partial-v0", "TextNav-Partial-v0")  # fmt: skip
+          "Maze-Partial-v0", "TextNav-Partial-v0", "CarDealer-v0")  # fmt: skip
 
 
 @pytest.mark.parametrize("env_id", [*FINITE, "VisualDialogue-100-v0"])

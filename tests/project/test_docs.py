@@ -39,8 +39,8 @@ def test_arguments_are_listed_with_their_defaults(maker: ModuleType):
     assert "| `turns` | `6` | guesses in a game. |" in maker.pages()["environments/wordle.md"]
 
 
-TASKS = ("bargain", "car_dealer", "comments", "daily_dialog", "endgames", "logged", "maze", "multiwoz",
-         "service_desk", "slot_filling", "text_nav", "twenty_questions", "visual_dialogue",
+TASKS = ("bargain", "car_dealer", "comments", "daily_dialog", "endgames", "logged", "maze",
+         "multiwoz", "service_desk", "slot_filling", "text_nav", "twenty_questions", "visual_dialogue",
          "wordle")  # fmt: skip
 
 

@@ -215,7 +215,8 @@ class BestResponse(Negotiator):
                 f"{partner!r}."
             )
         self.partner = partner
-        self.search = search_against(self.partners[partner])
+        kind: Any = self.partners[partner]
+        self.search = search_against(kind)
 
     def belief(self, task: Bargain, state: BargainState) -> Sequence[BargainState]:
         """What may be: the dialogue as it is."""
@@ -233,7 +234,7 @@ class BestResponse(Negotiator):
 
 
 @cache
-def search_against(partner: Any) -> ResponseSearch:
+def search_against(partner: type[Negotiator]) -> ResponseSearch:
     """The search against a negotiator, which keeps what it has found."""
     return ResponseSearch(partner())
 

@@ -24,6 +24,7 @@ SMALL = (
     "TextNav-act-v0",
     "Endgames-Mate2-v0",
     "Bargain-act-v0",
+    "CarDealer-act-v0",
 )
 
 

@@ -6,7 +6,8 @@ import pytest
 
 from dialgym.tasks import ExactPosterior
 
-IDS = ["dialgym/Wordle-800-v0", "dialgym/TwentyQuestions-Noisy-v0", "dialgym/VisualDialogue-v0"]
+IDS = ["dialgym/Wordle-800-v0", "dialgym/TwentyQuestions-Noisy-v0", "dialgym/VisualDialogue-v0",
+       "dialgym/CarDealer-v0"]  # fmt: skip
 
 
 @pytest.fixture(params=IDS)
