@@ -40,8 +40,8 @@ def test_arguments_are_listed_with_their_defaults(maker: ModuleType):
 
 
 TASKS = ("bargain", "car_dealer", "comments", "daily_dialog", "endgames", "logged", "maze",
-         "multiwoz", "service_desk", "slot_filling", "text_nav", "twenty_questions", "visual_dialogue",
-         "wordle")  # fmt: skip
+         "multiwoz", "service_desk", "slot_filling", "text_nav", "twenty_questions",
+         "visual_dialogue", "wordle")  # fmt: skip
 
 
 @pytest.mark.parametrize("task", TASKS)

@@ -89,8 +89,8 @@ class CarDealer(Bargain):
     options = ("table", "user")
     speakers = {USER: _CUSTOMERS, SYSTEM: _DEALERS}  # noqa: RUF012
     act_classes = {  # noqa: RUF012
-        SYSTEM: f"{ROOM}.party_acts:DealerActs",
-        USER: f"{ROOM}.party_acts:CustomerActs",
+        SYSTEM: f"{ROOM}.party_acts:CarDealerActs",
+        USER: f"{ROOM}.party_acts:CarCustomerActs",
     }
     best_responses = {  # noqa: RUF012
         name: {"name": "best-response", "partner": name} for name in list(_CUSTOMERS)[:5]

@@ -109,13 +109,13 @@ class UserBargainActs(NegotiatorActs):
     party = 1
 
 
-class DealerActs(NegotiatorActs):
+class CarDealerActs(NegotiatorActs):
     """Acts of the system that sells cars."""
 
     policies = dealers.DEALERS
 
 
-class CustomerActs(NegotiatorActs):
+class CarCustomerActs(NegotiatorActs):
     """Acts of the user that buys a car."""
 
     party = 1

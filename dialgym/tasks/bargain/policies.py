@@ -219,7 +219,7 @@ class BestResponse(Negotiator):
         self.search = search_against(kind)
 
     def belief(self, task: Bargain, state: BargainState) -> Sequence[BargainState]:
-        """What may be: the dialogue as it is."""
+        """The dialogues that may be: the one that is."""
         return [state]
 
     def choose_in(
