@@ -6,10 +6,10 @@ linear in features of a trunk that does not learn (Duan, Jia and Wang 2020, arXi
     w[k+1] = argmin_w sum_i (w . phi(s_i, a_i) - r_i - gamma w[k] . phi(s'_i, pi))^2 + ridge |w|^2
     phi(s, pi) = sum_a pi(a | s) phi(s, a),   0 after the end,   w[0] = 0
 
-Each step has a closed form, and after as many as the longest dialogue has decisions Q is that of
-the whole dialogue. The value of the policy is the mean of Q(s, pi) over first decisions. Beside it
-stand weighted importance sampling per decision (Precup, Sutton and Singh 2000) and its effective
-sample size.
+Each step has a closed form, and where the steps settle so has their limit, which is that of LSTD-Q
+(Lagoudakis and Parr 2003). The value of the policy is the mean of Q(s, pi) over first decisions.
+Beside it stand weighted importance sampling per decision (Precup, Sutton and Singh 2000) and its
+effective sample size.
 """
 
 from __future__ import annotations
@@ -48,13 +48,11 @@ class Moments(NamedTuple):
 class PolicyValue(NamedTuple):
     """An estimate of a policy's mean return.
 
-    `error` is the standard error over dialogues (delete-a-group jackknife), nan of one group;
-    `change` the last step of the iteration, by which it has not settled.
+    `error` is the standard error over dialogues (delete-a-group jackknife), nan of one group.
     """
 
     value: float
     error: float
-    change: float
 
 
 class Weighted(NamedTuple):
@@ -92,54 +90,46 @@ def moments(
     )
 
 
-def fitted_value(
-    parts: list[Moments], steps: int, gamma: float = 1.0, ridge: float = 1e-3
-) -> PolicyValue:
-    """Iterate on groups of dialogues together, and on all but one of them for each.
+def fitted_value(parts: list[Moments], gamma: float = 1.0, ridge: float = 1e-6) -> PolicyValue:
+    """The limit for all groups of dialogues together, and for all but one of them in turn.
 
     Args:
         parts: sums of each group.
-        steps: of the iteration.
         gamma: discount from one decision to the next.
-        ridge: penalty, relative to the mean variance of the features.
+        ridge: penalty, relative to the mean square of the features. It draws each of many steps
+            towards 0, so that a large one makes long dialogues worth too little.
 
     Raises:
-        ValueError: the iteration does not settle, but grows.
+        ValueError: the steps do not settle, but grow.
     """
-    whole = _added(parts)
-    value, change = _iterated(whole, steps, gamma, ridge)
+    value = _limit(_added(parts), gamma, ridge)
     if len(parts) == 1:
-        return PolicyValue(value, float("nan"), change)
+        return PolicyValue(value, float("nan"))
     left_out = [_added([*parts[:i], *parts[i + 1 :]]) for i in range(len(parts))]
-    values = np.array([_iterated(one, steps, gamma, ridge)[0] for one in left_out])
+    values = np.array([_limit(one, gamma, ridge) for one in left_out])
     count = len(parts)
     error = np.sqrt((count - 1) / count * np.square(values - values.mean()).sum())
-    return PolicyValue(value, float(error), change)
+    return PolicyValue(value, float(error))
 
 
 def _added(parts: list[Moments]) -> Moments:
     return Moments(*(sum(column) for column in zip(*parts, strict=True)))  # type: ignore[arg-type]
 
 
-def _iterated(sums: Moments, steps: int, gamma: float, ridge: float) -> tuple[float, float]:
-    """The value after so many steps, and by how much the last one changed it."""
+def _limit(sums: Moments, gamma: float, ridge: float) -> float:
+    """The value that the steps come to."""
     size = len(sums.reward)
     penalty = ridge * np.trace(sums.covariance) / size
     inverse = np.linalg.inv(sums.covariance + penalty * np.eye(size))
-    transition, reward = gamma * inverse @ sums.transition, inverse @ sums.reward
-    first = sums.first / sums.dialogues
-    weights, before = np.zeros(size), 0.0
-    with np.errstate(over="ignore", invalid="ignore"):  # found below
-        for _ in range(steps):
-            before = float(first @ weights)
-            weights = reward + transition @ weights
-        value = float(first @ weights)
-    if not np.isfinite(value):
+    transition = gamma * inverse @ sums.transition
+    radius = np.abs(np.linalg.eigvals(transition)).max()
+    if not radius < 1:
         raise ValueError(
-            f"fitted_value: the iteration grew beyond all numbers in {steps} steps. Give a larger "
-            "ridge, fewer token features or more dialogues"
+            f"fitted_value: a step makes errors grow (spectral radius {radius:.4g}, expected below "
+            "1). Give a larger ridge, fewer token features or more dialogues"
         )
-    return value, abs(value - before)
+    weights = np.linalg.solve(np.eye(size) - transition, inverse @ sums.reward)
+    return float(sums.first @ weights) / sums.dialogues
 
 
 def weighted_returns(
@@ -205,7 +195,7 @@ class FittedEvaluation:
         reader: OfflineAlgorithm,
         dataset: Any,
         gamma: float = 1.0,
-        ridge: float = 1e-3,
+        ridge: float = 1e-6,
         components: int = 8,
         groups: int = 10,
     ) -> None:
@@ -216,7 +206,6 @@ class FittedEvaluation:
             reader.read(data.batch(rows, gamma, trim=True))
             for rows in np.array_split(np.arange(len(data)), min(groups, len(data)))
         ]
-        self._steps = max(int(one.sizes.max()) for one in self._sequences)
         self._tokens = _token_features(reader.policy, components)
         self._groups = [self._read_group(one) for one in self._sequences]
 
@@ -245,7 +234,7 @@ class FittedEvaluation:
                     group.not_done,
                 )
             )
-        return fitted_value(parts, self._steps, self.gamma, self.ridge)
+        return fitted_value(parts, self.gamma, self.ridge)
 
     def weighted(self, policy: Any) -> Weighted:
         """Estimate it by weighted importance sampling, with the reader's policy as behaviour."""
