@@ -304,6 +304,21 @@ class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
         for part in sequences.parts(everything, most_tokens or self.updater.most_tokens):
             yield self.gather(sequences, part)
 
+    def of_all(
+        self, sequences: Sequences, function: Callable[[Any], Tensor], most_tokens: int
+    ) -> Tensor:
+        """Rows (N, ...) that a function has for the decisions of a batch, in the order of all N.
+
+        Args:
+            sequences: as of `read`.
+            function: of a batch of n decisions, (n, ...).
+            most_tokens: of a batch.
+        """
+        everything = np.arange(len(sequences.sizes))
+        parts = list(sequences.parts(everything, most_tokens))
+        found = torch.cat([function(self.gather(sequences, part)) for part in parts])
+        return found[torch.cat([part.rows for part in parts]).argsort()]
+
     def read(self, dialogues: DialogueSample) -> Sequences:
         """The decisions in stored dialogues, and in which states of the masker they were taken."""
         if isinstance(dialogues, ActData):

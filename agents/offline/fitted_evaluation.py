@@ -14,7 +14,7 @@ effective sample size.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -254,8 +254,7 @@ class FittedEvaluation:
     @torch.no_grad()
     def _read_group(self, sequences: Sequences) -> _Read:
         trunk = self.reader.policy.backbone
-        found = [trunk(b.observations, b.at).double() for b in self._batches(sequences)]
-        hidden = self._in_order(sequences, found)
+        hidden = self._of_all(sequences, lambda b: trunk(b.observations, b.at).double())
         own = {name: values.cpu().numpy() for name, values in sequences.columns.items()}
         return _Read(
             np.concatenate([np.ones((len(hidden), 1)), hidden], 1),
@@ -271,23 +270,18 @@ class FittedEvaluation:
         self, policy: Any, sequences: Sequences, deterministic: bool
     ) -> tuple[np.ndarray, np.ndarray]:
         """Mean token features (n, u) under a policy, and the probability (n,) of what was said."""
-        tokens, means, chances = torch.from_numpy(self._tokens), [], []
-        for batch in self._batches(sequences):
-            spoken = speech(policy, batch, deterministic).double().cpu()
-            means.append(spoken @ tokens)
-            chances.append(spoken.gather(1, batch.actions.cpu()[:, None]))
-        return self._in_order(sequences, means), self._in_order(sequences, chances)[:, 0]
+        tokens = torch.from_numpy(self._tokens).to(self.reader.device)
 
-    def _batches(self, sequences: Sequences) -> Iterator[DecisionBatch]:
-        yield from self.reader.batches(sequences, MOST_TOKENS)
+        def spoken(batch: DecisionBatch) -> Tensor:
+            chances = speech(policy, batch, deterministic).double()
+            return torch.cat([chances @ tokens, chances.gather(1, batch.actions[:, None])], 1)
 
-    @staticmethod
-    def _in_order(sequences: Sequences, found: list[Tensor]) -> np.ndarray:
-        """Rows of batches, in the order of the decisions."""
-        everything = np.arange(len(sequences.sizes))
-        rows = torch.cat([part.rows for part in sequences.parts(everything, MOST_TOKENS)])
-        values: np.ndarray = torch.cat(found).cpu().numpy()[rows.argsort().cpu().numpy()]
-        return values
+        found = self._of_all(sequences, spoken)
+        return found[:, :-1], found[:, -1]
+
+    def _of_all(self, sequences: Sequences, function: Callable[[Any], Tensor]) -> np.ndarray:
+        found: np.ndarray = self.reader.of_all(sequences, function, MOST_TOKENS).cpu().numpy()
+        return found
 
 
 def speech(policy: Any, batch: DecisionBatch, deterministic: bool = False) -> Tensor:

@@ -216,11 +216,7 @@ def _of_batch(
 ) -> dict[str, np.ndarray]:
     row, place = np.nonzero(batch.is_action)
     whole = model.read(batch._replace(truncated=np.zeros_like(batch.truncated)))
-    everything = np.arange(len(whole.sizes))
-    parts = list(whole.parts(everything, MOST_TOKENS))
-    order = torch.cat([part.rows for part in parts]).argsort()
-    found = [_estimates(policy, model.gather(whole, part)) for part in parts]
-    estimates = torch.cat(found, 1)[:, order]
+    estimates = model.of_all(whole, lambda batch: _estimates(policy, batch), MOST_TOKENS).T
     begins = _begins(row, place - np.arange(len(place)))
     number = begins.cumsum() - 1
     first = np.flatnonzero(_begins(row))
@@ -235,7 +231,7 @@ def _of_batch(
 
 
 def _estimates(policy: ValueGPTPolicy, batch: DecisionBatch) -> Tensor:
-    """Q, V, KL and entropy (4, n) of the decisions of a batch."""
+    """Q, V, KL and entropy (n, 4) of the decisions of a batch."""
     hidden = value_hidden = policy.backbone(batch.observations, batch.at)
     if policy.value_backbone is not None:
         value_hidden = policy.value_backbone(batch.observations, batch.at)
@@ -245,4 +241,4 @@ def _estimates(policy: ValueGPTPolicy, batch: DecisionBatch) -> Tensor:
         cloned = cloned.masked_fill(~batch.allowed, FORBIDDEN)
     spoken = policy.decoding.logits(cloned, policy.decoding.clip(q - v))
     q_said = q.gather(1, batch.actions[:, None])[:, 0]
-    return torch.stack([q_said, v[:, 0], divergence(spoken, cloned), entropy(spoken)])
+    return torch.stack([q_said, v[:, 0], divergence(spoken, cloned), entropy(spoken)], 1)

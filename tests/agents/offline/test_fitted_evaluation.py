@@ -208,3 +208,6 @@ def test_ranks_are_those_of_what_policies_earn(env):
     assert spearmanr(estimates, earned).statistic > 0.6
     assert np.argmax(estimates) == np.argmax(earned)
     assert np.argmin(estimates) == np.argmin(earned)
+    assert -3.1 < min(estimates) < max(estimates) < -2.0
+    assert min(earned) < -4.5
+    assert max(earned) > -2.0
