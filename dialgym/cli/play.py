@@ -156,7 +156,7 @@ def play_dialogue(
 
     kwargs = {**kwargs, "learner": party, "simulator": None}
     dialogue = make_dialogue(entry, kwargs)
-    expert = entry.row.expert_name
+    expert = dialogue.task.expert_for_people or entry.row.expert_name
     opponent: Any = against or _opponent(dialogue, expert)
     own, others = (policy_kwargs or {}, {}) if policy else ({}, policy_kwargs or {})
     loaded = against and not (against == LM or is_language_model(against))

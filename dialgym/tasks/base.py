@@ -198,6 +198,8 @@ class Task(ABC):
     """Fixed lists of dialogues by name, such as ``test``: the options of `reset` of each."""
     for_people: ClassVar[Mapping[str, Any]] = {}
     """Settings of the task that suit a person who plays it, unless told otherwise."""
+    expert_for_people: ClassVar[str] = ""
+    """The policy that plays with a person and gives hints; "" for the expert of the scale."""
     chat_advice: Mapping[str, str] = {}
     """Advice by party whom a language model plays badly in these settings: a `Chat` warns so."""
     facts: Facts

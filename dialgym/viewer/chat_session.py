@@ -127,7 +127,7 @@ class ChatSession:
         """
         self._check_open()
         speakers = self.task.speakers.get(self.choice.party, {})
-        wanted = (self.entry.row.expert_name, *speakers)
+        wanted = (self._expert_of(self.task), *speakers)
         names = [name for name in wanted if name in speakers and name != "random"]
         if not names:
             raise ValueError(f"the {self.choice.party} of {self.task.name} has nobody to ask.")
@@ -214,9 +214,12 @@ class ChatSession:
     def _expert_against(self, task: Task) -> str | None:
         """The expert for the system, where a person plays the user and there is one."""
         system = task.parties[0]
-        expert = self.entry.row.expert_name
+        expert = self._expert_of(task)
         known = self.choice.party != system and expert in task.speakers.get(system, {})
         return expert if known else None
+
+    def _expert_of(self, task: Task) -> str:
+        return task.expert_for_people or self.entry.row.expert_name
 
     def _keep(self) -> None:
         self.before.append((self.game.copy(), [*self.parts]))

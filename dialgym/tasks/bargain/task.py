@@ -118,6 +118,7 @@ class Bargain(Task):
     how_to_play = dict.fromkeys(
         (SYSTEM, USER), "You negotiate with another one, who wants something else."
     )
+    for_people: ClassVar[Mapping[str, Any]] = {"constraint": None}
     games: ClassVar[Mapping[str, type[Game]]] = GAMES
     proposing = "To propose what you get yourself"
     options: ClassVar[tuple[str, ...]] = ("table", "system", "user")

@@ -142,7 +142,11 @@ class DeskActs(PartyActs):
 
     def text(self, state: DeskState, action: Any, rng: Generator) -> str:
         act = self.act(state, int(action))
-        return self.task.texts.desk(act) if act.op != NONE else ""
+        if act.op == NONE:
+            return ""
+        if not self.task.english:
+            return self.task.texts.desk(act)
+        return self.task.texts.said(state, act, self.is_amiss(state))
 
     def texts(self, state: DeskState) -> Iterator[str]:
         """Words of the acts for which nothing is missing."""
@@ -229,6 +233,12 @@ class DeskActs(PartyActs):
             if name == records[place][NAME] and read >> place & 1:
                 return place
         return NONE
+
+    def is_amiss(self, state: DeskState) -> bool:
+        """Tell if the open wish names a record, and none that could be meant is the customer's."""
+        named = state.wish.op == WANT and state.wish.number != state.wish.name
+        known = state.found != NONE and not self.unread(state)
+        return named and known and self.meant(state) == NONE
 
     def slot_of(self, state: DeskState, place: int) -> int:
         """The slot of a record of the customer who was found."""

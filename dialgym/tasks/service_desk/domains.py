@@ -6,6 +6,8 @@ from functools import cached_property
 from itertools import product
 from typing import NamedTuple
 
+from dialgym.language.text import article
+
 NONE = -1
 """Stands for a value, a record or a request that is not there."""
 NUMBERS = tuple(map(str, range(10, 100)))
@@ -34,10 +36,31 @@ Record = list[int]
 
 
 class Field(NamedTuple):
-    """A field of records, and its values; those of numbers ascend."""
+    """A field of records, and its values; those of numbers ascend.
+
+    Attributes:
+        name: of the field.
+        values: in words.
+        noun: the field in English; "" for its name.
+        clauses: English for a record that has ``{value}``: one for all, or one for each value.
+        asked: pattern of the words by which English asks for it.
+    """
 
     name: str
     values: tuple[str, ...]
+    noun: str = ""
+    clauses: tuple[str, ...] = ()
+    asked: str = ""
+
+    @property
+    def english(self) -> str:
+        """The field in English."""
+        return self.noun or self.name
+
+    def clause(self, value: int, bound: str = "") -> str:
+        """English for a record that has a value, or is within a bound: ``its price is 40``."""
+        clauses = self.clauses or (f"its {self.name} is {{value}}",)
+        return clauses[value % len(clauses)].format(value=bound + self.values[value])
 
 
 class Rule(NamedTuple):
@@ -86,6 +109,7 @@ class DeskDomain:
     Attributes:
         name: of the domain.
         noun: a record, such as ``order``.
+        called: a record in English, by what it is.
         fields: of a record.
         status: the field on which the needs of writes depend.
         writes: tools that change a record.
@@ -96,6 +120,7 @@ class DeskDomain:
 
     name: str
     noun: str
+    called: str
     fields: tuple[Field, ...]
     status: int
     writes: tuple[Write, ...]
@@ -120,9 +145,11 @@ class DeskDomain:
         """The wish that a device works."""
         return len(self.writes) + len(self.tells)
 
-    def argument(self, write: int) -> Field | None:
-        """The field whose value a write is given, if it is given one."""
-        chosen = self.writes[write]
+    def argument(self, kind: int) -> Field | None:
+        """The field whose value a wish for a write gives; None for other wishes, NONE too."""
+        if not 0 <= kind < len(self.writes):
+            return None
+        chosen = self.writes[kind]
         return self.fields[chosen.field] if chosen.value == NONE else None
 
     def possible(self, write: int, record: Sequence[int]) -> bool:
@@ -144,9 +171,7 @@ class DeskDomain:
 
     def _line(self, write: Write, rules: Sequence[Rule], english: bool) -> Iterator[str]:
         if english:
-            action = write.phrase.format(
-                it=f"{'an' if self.noun[0] in 'aeiou' else 'a'} {self.noun}"
-            )
+            action = write.phrase.format(it=f"{article(self.noun)} {self.noun}")
             yield f"You may {action} only if"
         else:
             yield f"policy {write.tool}"
@@ -154,11 +179,11 @@ class DeskDomain:
             field = self.fields[rule.field]
             if place:
                 yield "and"
-            yield f"its {field.name}" if english else field.name
-            test = f"is {rule.test}" if english and rule.test == "at most" else rule.test
-            yield f"{test} {field.values[rule.value]}" + (
-                "." if english and place == len(rules) - 1 else ""
-            )
+            if english:
+                bound = "" if rule.test == "is" else f"{rule.test} "
+                yield field.clause(rule.value, bound) + "." * (place == len(rules) - 1)
+            else:
+                yield f"{field.name} {rule.test} {field.values[rule.value]}"
 
 
 def _policies(*choices: Sequence[tuple[Rule, ...]]) -> tuple[Policy, ...]:
@@ -166,6 +191,7 @@ def _policies(*choices: Sequence[tuple[Rule, ...]]) -> tuple[Policy, ...]:
     return tuple(product(*choices))
 
 
+_CANCEL = r"cancel|call off|not want (?:the|my)\b.* any ?more|get rid of"
 _COLOURS = _words("black blue green grey red white")
 _PRODUCTS = _words("bag book chair clock cup desk jacket lamp pillow radio shirt vase")
 _STREETS = _words("cedar elm forest harbour hill lake market mill park river station tower")
@@ -177,9 +203,15 @@ _SHOP_FIELDS = (
     Field("product", _PRODUCTS),
     Field("colour", _COLOURS),
     Field("status", ("processing", "shipped", "delivered", "cancelled", "returned")),
-    Field("days", _DAYS),
-    Field("price", _MONEY),
-    Field("sale", ("no", "yes")),
+    Field(
+        "days",
+        _DAYS,
+        "age in days",
+        ("it is {value} days old",),
+        r"\b(?:days|how (?:old|long ago|many days)|age|when (?:did|was))\b",
+    ),
+    Field("price", _MONEY, asked=r"\b(?:price|cost|how much|paid|pay|expensive)\b"),
+    Field("sale", ("no", "yes"), clauses=("it was not on sale", "it was on sale")),
     Field("street", _STREETS),
 )
 _ON_THE_WAY = _PROCESSING, _SHIPPED
@@ -205,15 +237,16 @@ def _shop(
 SHOP = DeskDomain(
     "shop",
     "order",
+    "the {name}",
     _SHOP_FIELDS,
     3,
     (
-        Write("cancel_order", "cancel {it}", "cancel {it}", r"cancel", 3, _CANCELLED, _ON_THE_WAY),
+        Write("cancel_order", "cancel {it}", "cancel {it}", _CANCEL, 3, _CANCELLED, _ON_THE_WAY),
         Write(
             "return_order",
             "take back {it}",
             "take back {it}",
-            r"return|(?:take|give|send)\b.* back\b|refund",
+            r"return|(?:take|give|send|bring)\b.* back\b|refund|money back",
             3,
             _RETURNED,
             (_DELIVERED,),
@@ -222,7 +255,7 @@ SHOP = DeskDomain(
             "exchange_order",
             "exchange {it} for another colour",
             "exchange {it} for a {value} one",
-            r"exchange|swap|another colour",
+            r"exchange|swap|(?:another|other|different) colour|colour .*\b(?:to|for|into)\b",
             2,
             NONE,
             (_DELIVERED,),
@@ -231,7 +264,7 @@ SHOP = DeskDomain(
             "change_address",
             "send {it} to another street",
             "send {it} to {value} street",
-            r"address|street|send|deliver to",
+            r"address|street|send|ship(?!ped)|deliver(?!ed)|moved|redirect",
             7,
             NONE,
             _ON_THE_WAY,
@@ -251,10 +284,16 @@ _PHONE_FIELDS = (
     Field("use", _OWNERS),
     Field("plan", ("basic", "plus", "max", "family")),
     Field("status", ("active", "suspended", "cancelled")),
-    Field("overdue", _LATE),
-    Field("bill", _MONEY),
+    Field("overdue", _LATE, clauses=("its bill is {value} days overdue",)),
+    Field("bill", _MONEY, asked=r"\b(?:bill|how much|owe|pay|balance|debt)\b"),
     Field("roaming", ("off", "on")),
-    Field("months", _MONTHS),
+    Field(
+        "months",
+        _MONTHS,
+        "remaining time in months",
+        ("its contract has {value} months left",),
+        r"\b(?:months|contract|how long|run out|runs out)\b",
+    ),
 )
 
 
@@ -273,17 +312,18 @@ def _phone(months: Sequence[int], late: Sequence[int], debts: Sequence[int]) -> 
 PHONE = DeskDomain(
     "phone",
     "line",
+    "the line of the {name}",
     _PHONE_FIELDS,
     3,
     (
         Write(
-            "cancel_line", "cancel {it}", "cancel {it}", r"cancel", 3, _ENDED, (_ACTIVE, _SUSPENDED)
+            "cancel_line", "cancel {it}", "cancel {it}", _CANCEL, 3, _ENDED, (_ACTIVE, _SUSPENDED)
         ),
         Write(
             "change_plan",
             "put {it} on another plan",
             "put {it} on the {value} plan",
-            r"plan",
+            r"plan\b|tariff|upgrade|downgrade",
             2,
             NONE,
             (_ACTIVE,),
@@ -292,7 +332,7 @@ PHONE = DeskDomain(
             "resume_line",
             "resume {it}",
             "resume {it}",
-            r"resume|reactivate|unblock",
+            r"resume|re-?activate|unblock|unlock|un-?suspend|restore",
             3,
             _ACTIVE,
             (_SUSPENDED,),
@@ -301,7 +341,7 @@ PHONE = DeskDomain(
             "roaming_on",
             "turn roaming on for {it}",
             "turn roaming on for {it}",
-            r"roaming|abroad",
+            r"roam|abroad|foreign",
             6,
             1,
             (_ACTIVE,),

@@ -90,7 +90,7 @@ def _wish(domain: DeskDomain, state: DeskState, request: Request) -> str:
     if request.record != NONE:
         number = domain.fields[0].values[state.goal.records[request.record][0]]
         about.append(f"{domain.noun} {number}")
-    field = domain.argument(request.kind) if request.kind < len(domain.writes) else None
+    field = domain.argument(request.kind)
     if field:
         about.append(f"{field.name} {field.values[request.final]}")
     if state.goal.impostor:

@@ -1,6 +1,7 @@
 """Scripted desks: careful, handcrafted, careless, hostile, random. They know what a desk knows."""
 
 from collections.abc import Callable, Mapping
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -27,17 +28,22 @@ from dialgym.tasks.service_desk.types import (
     GET,
     IDENTIFY,
     MORE,
+    NO,
     PLEASE,
     REFUSE,
+    TALK,
     TELL,
     TRIES,
     WANT,
     WRITE,
+    YES,
     DeskState,
 )
 
 Generator = np.random.Generator
 REMEMBERED = 100_000
+_DONE_WITH = {(CONFIRM, NO), *product((TELL, REFUSE), (NONE, TALK, YES))}
+"""Last acts of desk and user after which nothing more is to be done for a wish."""
 Code = tuple[int, int, int]
 """Kind of an act, which of it, and the slot of a record; NONE for what it has not."""
 
@@ -68,8 +74,10 @@ class Careful(Desk):
     wants_numbers = False
 
     def choose(self, acts: Any, state: DeskState, rng: Generator) -> Code:
-        wish, domain = state.wish, acts.domain
-        if wish.op != WANT or state.heard.op == CLAIM:
+        wish, domain, answer = state.wish, acts.domain, (state.last.op, state.heard.op)
+        if answer == (MORE, NO):
+            return BYE, NONE, NONE
+        if wish.op != WANT or state.heard.op == CLAIM or answer in _DONE_WITH:
             return MORE, NONE, NONE
         if domain.device and wish.which == domain.internet:
             return self._mend(state)
@@ -109,6 +117,8 @@ class Careful(Desk):
             return MORE, NONE, NONE
         if not acts.seen(state, place)[1 + kind]:
             return REFUSE, NONE, NONE
+        if state.wish.value == NONE and acts.domain.argument(kind):
+            return ASK, ASK_WHICH, NONE
         agreed = acts.is_wished(state, state.confirmed, place)
         hasty = self.takes_change_for_yes and state.heard.op == CHANGE
         return (WRITE if agreed or hasty else CONFIRM), kind, slot

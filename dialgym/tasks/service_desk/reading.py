@@ -6,26 +6,19 @@ from collections.abc import Mapping, Sequence
 
 from dialgym.language.text import plain
 from dialgym.tasks.service_desk.domains import (
-    AIRPLANE,
-    DATA,
     DEVICE_TOOLS,
     NAME,
     NAMES,
     NONE,
     NUMBER,
     NUMBERS,
-    READ_SCREEN,
-    RESTART,
     DeskDomain,
-    Field,
 )
+from dialgym.tasks.service_desk.english import EnglishReader
 from dialgym.tasks.service_desk.grammars import FIND_TOOL, IDENTIFY_TOOL
 from dialgym.tasks.service_desk.texts import Texts
 from dialgym.tasks.service_desk.types import (
     ASK,
-    ASK_CODE,
-    ASK_NAME,
-    ASK_WHICH,
     BYE,
     CHANGE,
     CLAIM,
@@ -40,10 +33,10 @@ from dialgym.tasks.service_desk.types import (
     MORE,
     NAMED,
     NO,
+    NOTHING,
     PARDON,
     PLEASE,
     REFUSE,
-    SCREEN,
     TELL,
     USE,
     WANT,
@@ -70,34 +63,6 @@ _SPELLED = re.compile(
 _ZEROS = re.compile(r"\b0+(?=\d)")
 _CALL = re.compile(r"(\w+)\s*\(([^()]*)\)\.?")
 _ARGUMENT = re.compile(r"(\w+)\s*[=:]\s*(?:\"([^\"]*)\"|'([^']*)'|([\w -]+))")
-_NAME = re.compile("|".join(NAMES))
-_SIGNS = {"off": 0, "on": 1, "none": 0, "full": 1}
-_SCREEN = re.compile(
-    r"airplane(?: mode)?(?: is)? (on|off)\b.*\bdata(?: is)? (on|off)\b"
-    r".*\bsignal(?: is)? (none|full)"
-)
-_PLEASE = re.compile(r"\b(?:please|could you|can you|try|would you)\b")
-_DEVICE = (
-    (READ_SCREEN, re.compile(r"screen")),
-    (RESTART, re.compile(r"re-?start|reboot")),
-    (AIRPLANE, re.compile(r"airplane|flight")),
-    (DATA, re.compile(r"\bdata\b")),
-)
-_CONFIRMS = re.compile(r"\b(?:shall|should|may) i\b|\bdo you (?:want|confirm)\b|\bconfirm\b")
-_MORE = re.compile(r"\b(?:any|some)thing else\b|\bwhat else\b|\belse\?")
-_BYES = re.compile(r"\b(?:good)?bye\b|\bthat(?: i|')s all\b|\bnothing else\b")
-_REFUSES = re.compile(r"\b(?:cannot|can't|may not|not allowed|not able|unable|refuse|won't)\b")
-_YES = re.compile(
-    r"^(?:yes|yeah|yep|sure|ok|okay|correct|right|please do|that is right|go ahead)\b"
-)
-_NO = re.compile(r"^(?:no|nope|not)\b")
-_LEAVES = re.compile(r"\bleave it\b|\bchanged my mind\b|\bnever mind\b|\bnot want (?:it|that)\b")
-_RATHER = re.compile(r"\brather\b|\bactually\b|\binstead\b|\bmake it\b")
-_CLAIMS = re.compile(r"^but\b|\bi am sure\b")
-_PARDONS = re.compile(r"\bpardon\b|\b(?:not|n't) understand\b|\bsay (?:that )?again\b")
-_DID = re.compile(r"^done\b|\bi (?:have |just )?(?:did|done|restarted|switched|toggled)\b")
-_INTERNET = re.compile(r"\binternet\b|\bno signal\b|\bonline\b|\bdoes(?: not|n't) work\b")
-_ASKING = re.compile(r"\?$|^(?:what|how|tell|can you tell)\b|\bwant to know\b")
 
 
 def normalised(text: str) -> str:
@@ -115,29 +80,24 @@ class Reader:
     """Reads texts of both parties of a domain.
 
     In order: a text of words itself; a call, ``tool(argument="...")`` or JSON with ``name`` and
-    ``arguments``, anywhere in a text that has nothing else; English, by keywords. Any spelling of a
-    number is that number. What remains is not understood (`DeskAct` without an `op`).
+    ``arguments``, anywhere in a text that has nothing else; English (`english.EnglishReader`). Any
+    spelling of a number is that number. What remains is not understood (`DeskAct` without an `op`).
     """
 
     def __init__(self, domain: DeskDomain) -> None:
         self.domain = domain
-        self._known: dict[tuple[str, str], DeskAct] = {}
-        noun = domain.noun
-        self._record = re.compile(rf"\b{noun}(?: (?:number|no\.?))? ?#?(\d+)\b")
-        self._kinds = [re.compile(rf"\b(?:{w.verbs})") for w in domain.writes]
-        self._tells = [re.compile(rf"\b{domain.fields[f].name}\b") for f in domain.tells]
-        self._names = _pattern(domain.fields[NAME])
-        self._values = {f.name: _pattern(f) for f in domain.fields}
+        self._known: dict[tuple[str, str, tuple[int, ...]], DeskAct] = {}
+        self._english = EnglishReader(domain)
         self._writes = {write.tool: at for at, write in enumerate(domain.writes)}
-        self._get = f"get_{noun}"
+        self._get = f"get_{domain.noun}"
 
     def __getstate__(self) -> dict[str, object]:
         """Without what was read before."""
         return {**self.__dict__, "_known": {}}
 
-    def read(self, party: str, text: str) -> DeskAct:
-        """The act of a text of a party."""
-        key = party, text
+    def read(self, party: str, text: str, last: DeskAct = NOTHING) -> DeskAct:
+        """The act of a text of a party; a user's after the last act of the desk."""
+        key = party, text, last[:2]
         act = self._known.get(key)
         if act is None:
             if len(self._known) >= REMEMBERED:
@@ -147,7 +107,7 @@ class Reader:
             if act.op == NONE:
                 act = self._call(desk, said)
             if act.op == NONE:
-                act = self._desk(said) if desk else self._user(said)
+                act = self._english.desk(said) if desk else self._english.user(said, last)
             self._known[key] = act
         return act
 
@@ -202,7 +162,7 @@ class Reader:
         if name == self._get and given == {noun}:
             return DeskAct(GET, number=number)
         at = self._writes.get(name, NONE)
-        field = domain.argument(at) if at != NONE else None
+        field = domain.argument(at)
         if at == NONE or given != ({noun} if field is None else {noun, field.name}):
             return DeskAct()
         value = NONE if field is None else _place(field.values, arguments[field.name])
@@ -214,54 +174,6 @@ class Reader:
             return self._tool(name, arguments)
         if self.domain.device and name in DEVICE_TOOLS and not arguments:
             return DeskAct(USE, DEVICE_TOOLS.index(name))
-        return DeskAct()
-
-    def _number(self, text: str) -> int:
-        found = self._record.search(text)
-        return self._place(NUMBER, found[1]) if found else NONE
-
-    def _change(self, text: str) -> tuple[int, int]:
-        """The write that English words name, and its argument; NONE for what is not said."""
-        for at, pattern in enumerate(self._kinds):
-            if pattern.search(text):
-                return at, self._value(self.domain.argument(at), text)
-        return NONE, NONE
-
-    def _value(self, field: Field | None, text: str) -> int:
-        found = self._values[field.name].findall(text) if field else []
-        return field.values.index(found[-1]) if field and found else NONE
-
-    def _desk(self, text: str) -> DeskAct:
-        write, value = self._change(text)
-        if _CONFIRMS.search(text) and write != NONE:
-            return DeskAct(CONFIRM, write, self._number(text), value)
-        if _MORE.search(text):
-            return DeskAct(MORE)
-        if _REFUSES.search(text):
-            return DeskAct(REFUSE)
-        if self.domain.device and _PLEASE.search(text):
-            for tool, pattern in _DEVICE:
-                if pattern.search(text):
-                    return DeskAct(PLEASE, tool)
-        if "?" not in text and (told := self._telling(text)).op != NONE:
-            return told
-        if re.search(r"\byour (?:full )?name\b|\bwho are you\b", text):
-            return DeskAct(ASK, ASK_NAME)
-        if re.search(r"\bcode\b", text):
-            return DeskAct(ASK, ASK_CODE)
-        if re.search(
-            rf"\b(?:which|what|number of your) {self.domain.noun}\b|\bwhich (?:one|1)\b", text
-        ):
-            return DeskAct(ASK, ASK_WHICH)
-        return DeskAct(BYE) if _BYES.search(text) else DeskAct()
-
-    def _telling(self, text: str) -> DeskAct:
-        number = self._number(text)
-        values = re.findall(r"\d+", self._record.sub(" ", text))
-        for which, pattern in enumerate(self._tells):
-            if pattern.search(text) and number != NONE and values:
-                value = self._place(self.domain.tells[which], values[-1])
-                return DeskAct(TELL, which, number, value)
         return DeskAct()
 
     def _user_words(self, first: str, rest: Sequence[str]) -> DeskAct:
@@ -297,61 +209,10 @@ class Reader:
     def _wanted(self, kind: int, given: Mapping[str, str]) -> DeskAct:
         domain = self.domain
         number, name = (domain.fields[at].name for at in (NUMBER, NAME))
-        field = domain.argument(kind) if kind < len(domain.writes) else None
+        field = domain.argument(kind)
         value = _place(field.values, given.get(field.name, "")) if field else NONE
         named = self._place(NUMBER, given.get(number, "")), self._place(NAME, given.get(name, ""))
         return DeskAct(WANT, kind, named[0], value, named[1])
-
-    def _user(self, text: str) -> DeskAct:
-        domain = self.domain
-        if domain.device and (shown := _SCREEN.search(text)):
-            bits = [_SIGNS[shown[place]] for place in (1, 2, 3)]
-            return DeskAct(SCREEN, value=bits[0] | bits[1] << 1 | bits[2] << 2)
-        if _PARDONS.search(text):
-            return DeskAct(PARDON)
-        if _LEAVES.search(text):
-            return DeskAct(LEAVE)
-        write, value = self._change(text)
-        if _RATHER.search(text) and (changed := self._rather(text)).op != NONE:
-            return changed
-        number, name = self._number(text), self._value(domain.fields[NAME], text)
-        asked = [at for at, pattern in enumerate(self._tells) if pattern.search(text)]
-        if _CLAIMS.search(text):
-            return self._claim(text)
-        if asked and _ASKING.search(text):
-            return DeskAct(WANT, len(domain.writes) + asked[0], number, NONE, name)
-        if write != NONE and not _NO.search(text):
-            return DeskAct(WANT, write, number, value, NONE if number != NONE else name)
-        if person := _NAME.search(text):
-            return DeskAct(NAMED, value=NAMES.index(person[0]))
-        if domain.device and _INTERNET.search(text):
-            return DeskAct(WANT, domain.internet)
-        if _DID.search(text):
-            return DeskAct(DID)
-        if _BYES.search(text):
-            return DeskAct(FAREWELL)
-        if _YES.search(text) or _NO.search(text):
-            return DeskAct(YES if _YES.search(text) else NO)
-        if number != NONE or name != NONE:
-            return DeskAct(WHICH, number=number, name=NONE if number != NONE else name)
-        digits = re.findall(r"\b\d\d\b", text)
-        return DeskAct(CODE, value=_place(NUMBERS, digits[-1])) if digits else DeskAct()
-
-    def _rather(self, text: str) -> DeskAct:
-        for at in range(len(self.domain.writes)):
-            field = self.domain.argument(at)
-            value = self._value(field, text)
-            if value != NONE:
-                return DeskAct(CHANGE, self.domain.writes[at].field, value=value)
-        return DeskAct()
-
-    def _claim(self, text: str) -> DeskAct:
-        for at, field in enumerate(self.domain.fields):
-            if at > NAME and re.search(rf"\b{field.name}\b", text):
-                value = self._value(field, text)
-                if value != NONE:
-                    return DeskAct(CLAIM, at, value=value)
-        return DeskAct()
 
 
 def _call_of(text: str) -> tuple[str, dict[str, str]]:
@@ -371,10 +232,6 @@ def _call_of(text: str) -> tuple[str, dict[str, str]]:
         return str(call.get("name", "")), {str(k): str(v) for k, v in arguments.items()}
     except (ValueError, AttributeError, RecursionError):
         return "", {}
-
-
-def _pattern(field: Field) -> re.Pattern[str]:
-    return re.compile(rf"\b(?:{'|'.join(map(re.escape, field.values))})\b")
 
 
 def _place(values: Sequence[str], value: str) -> int:

@@ -51,6 +51,7 @@ from dialgym.tasks.service_desk.types import (
     DeskState,
     Goal,
     Request,
+    screen_of,
 )
 
 USES = 2
@@ -138,6 +139,8 @@ def desk(domain: DeskDomain, state: DeskState, act: DeskAct, limit: int) -> int 
 def _find(domain: DeskDomain, state: DeskState, act: DeskAct) -> int:
     names = state.goal.names
     state.found = names.index(act.value) if act.value in names else NONE
+    if state.found == NONE and act.value == state.name_told:
+        state.name_told = NONE
     return state.found
 
 
@@ -277,7 +280,7 @@ def user(domain: DeskDomain, state: DeskState, act: DeskAct) -> int | None:
     elif op == NO:
         state.proposed = state.confirmed = DeskAct()
     elif op in (CHANGE, LEAVE):
-        _change(state, act)
+        _change(domain, state, act)
     elif op == CLAIM:
         state.claimed |= _bit(state.current)
     elif op == SCREEN:
@@ -327,16 +330,15 @@ def _means(state: DeskState, request: Request, act: DeskAct) -> bool:
     return act.number in (NONE, record[NUMBER]) and act.name in (NONE, record[NAME])
 
 
-def _change(state: DeskState, act: DeskAct) -> None:
+def _change(domain: DeskDomain, state: DeskState, act: DeskAct) -> None:
+    wish = state.wish
     state.changed |= _bit(state.current)
     state.proposed = state.confirmed = DeskAct()
-    state.wish = state.wish._replace(value=act.value) if act.op == CHANGE else DeskAct()
+    if act.op == LEAVE:
+        state.wish = DeskAct()
+    elif domain.argument(wish.which) is domain.fields[act.which]:
+        state.wish = wish._replace(value=act.value)
 
 
 def _bit(place: int) -> int:
     return 0 if place == NONE else 1 << place
-
-
-def screen_of(device: int) -> int:
-    """Bits that a device shows: airplane mode, data, signal."""
-    return device & 0b011 | (device == WORKS) << 2

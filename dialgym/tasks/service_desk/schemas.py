@@ -10,8 +10,8 @@ Schema = Mapping[str, Any]
 _OF_DEVICE = (
     "Read the screen of your device.",
     "Restart your device.",
-    "Switch airplane mode of your device.",
-    "Switch mobile data of your device.",
+    "Switch airplane mode of your device on or off.",
+    "Switch mobile data of your device on or off.",
 )
 
 

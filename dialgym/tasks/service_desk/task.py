@@ -64,7 +64,8 @@ class ServiceDesk(Task):
     dialogues are judged.
 
     Words, calls ``tool(argument="...")`` or in JSON, and English are understood by rules
-    (`dialgym.tasks.service_desk.reading`); what is not understood costs a turn and changes nothing.
+    (`dialgym.tasks.service_desk.reading`); what is not understood costs a turn and changes nothing,
+    and in English a desk by rules says so.
 
     Rewards, of both parties alike: ``solved``, 1 at the end if the database is as it should be,
     what had to be told was told (refusals too), and nothing forbidden was done, which are measured
@@ -102,6 +103,7 @@ class ServiceDesk(Task):
     name = "ServiceDesk"
     sources = (TOOLS,)
     for_people = {"language": "english"}  # noqa: RUF012
+    expert_for_people = "careful"  # it knows what a desk knows, not the goal
     options = ("goal", "split")
     tokenizer = "word"
     how_to_play = {  # noqa: RUF012
@@ -235,9 +237,9 @@ class ServiceDesk(Task):
     def conditions(self, party: str) -> Sequence[str]:
         """The rules that every policy has, and how to speak and call."""
         limits = [turns_sentence(self, party), *length_sentence(self, party)]
-        said = (
-            [] if self.english else [f"Say for example: {'; '.join(self.texts.examples(party))}."]
-        )
+        examples = self.texts.examples(party)
+        listed = ", ".join(map('"{}"'.format, examples)) if self.english else "; ".join(examples)
+        said = [f"Say for example: {listed}{'' if self.english else '.'}"]
         tools = call_lines(self.tools[party]) if party in self.tools else []
         if party == USER:
             return [_USER_RULES, *said, *tools, *limits]
@@ -252,7 +254,7 @@ class ServiceDesk(Task):
 
     def speak(self, state: DeskState, text: str, rng: np.random.Generator) -> Outcome:
         party = self.speaker(state)
-        return self.apply(state, party, text, self.reader.read(party, text))
+        return self.apply(state, party, text, self.reader.read(party, text, state.last))
 
     def apply(self, state: DeskState, party: str, text: str, act: DeskAct) -> Outcome:
         """Let a party say a text that is an act."""

@@ -21,6 +21,7 @@ from dialgym.tasks.service_desk.domains import (
 from dialgym.tasks.service_desk.grammars import FIND_TOOL, IDENTIFY_TOOL, OFF, ON, grammars_of
 from dialgym.tasks.service_desk.types import (
     ASK,
+    ASK_WHICH,
     BYE,
     CHANGE,
     CLAIM,
@@ -70,7 +71,17 @@ _FIXED_USER = {
 _DESK_ENGLISH = {
     REFUSE: "I am sorry, I may not do that.", MORE: "Is there anything else?", BYE: "Goodbye."
 }  # fmt: skip
-_NEWS, _MEND = "news", "mend"
+_NEWS, _MEND, _UNCLEAR = "news", "mend", "unclear"
+REMARKS = {
+    _UNCLEAR: "I did not understand that. ",
+    NAMED: "I find nobody of that name. ",
+    CODE: "That code is not right. ",
+    CLAIM: "My records say otherwise. ",
+    WANT: "I find no such {noun}. ",
+}
+"""Sentences that the desk begins with in English, on what it has heard."""
+_WELCOME, _WANTED_VALUE = "How can I help you?", "Which {field} shall it be?"
+"""Other ways to ask if there is anything else, and for what a wish lacks."""
 _ENGLISH: dict[object, tuple[str, ...]] = {
     NAMED: ("My name is {name}.", "I am {name}.", "This is {name}."),
     CODE: ("My code is {code}.", "The code is {code}.", "Code {code}."),
@@ -82,7 +93,7 @@ _ENGLISH: dict[object, tuple[str, ...]] = {
     NO: ("No.", "No, that is not what I want."),
     CHANGE: ("Sorry, I would rather have {value}.", "Actually, make it {value}."),
     LEAVE: ("Sorry, I have changed my mind, leave it.", "Oh, leave it as it is."),
-    CLAIM: ("But its {field} is {value}!", "But the {field} is {value}, I am sure."),
+    CLAIM: ("But {clause}!", "But {clause}, I am sure."),
     SCREEN: ("The screen shows {screen}.", "It shows {screen}."),
     DID: ("I have done that.", "Done."),
     PARDON: ("I did not understand that.", "Pardon?"),
@@ -90,10 +101,10 @@ _ENGLISH: dict[object, tuple[str, ...]] = {
 }
 """Paraphrases of what the user says, by its acts; wishes for news and for a device apart."""
 _PLEAS = (
-    "Please read the screen to me.",
-    "Please restart it.",
-    "Please switch airplane mode.",
-    "Please switch mobile data.",
+    "Please read the screen to me: airplane mode, data, signal.",
+    "Please restart your device.",
+    "Please toggle airplane mode.",
+    "Please toggle mobile data.",
 )
 _ASKS = ("What is your name, please?", "What is your code, please?", "Which {noun} is it?")
 
@@ -115,6 +126,41 @@ class Texts:
     def desk(self, act: DeskAct) -> str:
         """Text of an act of the desk."""
         return self._kept(True, act)
+
+    def said(self, state: DeskState, act: DeskAct, no_record: bool) -> str:
+        """Text of an act of a desk that has the floor; in English with a word on what it has heard.
+
+        Args:
+            state: what the desk knows.
+            act: of the desk.
+            no_record: whether it has found no record that the open wish could mean.
+        """
+        text, heard, wish = self.desk(act), state.heard, state.wish
+        if not self.english or act.op <= WRITE:
+            return text
+        if (
+            act.op == MORE
+            and heard.op != LEAVE
+            and (wish.op == NONE or (state.last.op == MORE and heard.op in (NONE, YES)))
+        ):
+            text = _WELCOME
+        elif act[:2] == (ASK, ASK_WHICH) and wish.number != wish.name and wish.value == NONE:
+            field = self.domain.argument(wish.which)
+            text = _WANTED_VALUE.format(field=field.name) if field else text
+        return f"{self._remark(state, act, no_record)}{text}"
+
+    def _remark(self, state: DeskState, act: DeskAct, no_record: bool) -> str:
+        """A sentence on what the desk has heard and cannot use, or nothing."""
+        heard, known = state.heard, state.found != NONE
+        unused = {
+            _UNCLEAR: heard.op == NONE,
+            NAMED: heard.op == NAMED and state.name_told == NONE and not known,
+            CODE: heard.op == CODE and state.code_told == state.verified == NONE and known,
+            CLAIM: heard.op == CLAIM,
+            WANT: act.op == MORE and no_record,
+        }
+        remark = next((REMARKS[what] for what, is_so in unused.items() if is_so), "")
+        return remark.format(noun=self.domain.noun)
 
     def user(self, act: DeskAct, rng: np.random.Generator) -> str:
         """Text of an act of the user; in English one of its paraphrases."""
@@ -164,7 +210,7 @@ class Texts:
             field = domain.fields[domain.tells[act.which]]
             value, number = field.values[act.value], NUMBERS[act.number]
             if self.english:
-                return f"The {field.name} of {domain.noun} {number} is {value}."
+                return f"The {field.english} of {domain.noun} {number} is {value}."
             return f"tell {domain.noun} {number} {field.name} {value}"
         if op == ASK:
             short = ("name", "code", domain.noun)[act.which]
@@ -184,10 +230,11 @@ class Texts:
         if act.number != NONE:
             return f"{self.domain.noun} {NUMBERS[act.number]}"
         if act.name != NONE:
-            return f"the {self.domain.fields[NAME].values[act.name]}"
+            return self.domain.called.format(name=self.domain.fields[NAME].values[act.name])
         return f"my {self.domain.noun}"
 
-    def _user_english(self, act: DeskAct, rng: np.random.Generator) -> str:
+    def _user_english(self, act: DeskAct, rng: np.random.Generator | None = None) -> str:
+        """One of the paraphrases, or the first."""
         domain, op, slots = self.domain, act.op, {"it": self._it(act)}
         form: object = op
         if op == NAMED:
@@ -198,14 +245,14 @@ class Texts:
             slots["exact"] = self._exact(act)
         elif op == WANT:
             form = _MEND if domain.device and act.which == domain.internet else _NEWS
-            slots["field"] = domain.kinds[act.which]
+            slots["field"] = self._news(act)
         elif op in (CHANGE, CLAIM):
             field = domain.fields[act.which]
-            slots.update(field=field.name, value=field.values[act.value])
+            slots.update(value=field.values[act.value], clause=field.clause(act.value))
         elif op == SCREEN:
             slots["screen"] = self.screen(act.value)
         choices = _ENGLISH[form]
-        return choices[int(rng.integers(len(choices)))].format(**slots)
+        return choices[0 if rng is None else int(rng.integers(len(choices)))].format(**slots)
 
     def _user_words(self, act: DeskAct) -> str:
         domain, op = self.domain, act.op
@@ -252,52 +299,58 @@ class Texts:
         """Notes on a wish, in at most fourteen words each."""
         domain = self.domain
         act = DeskAct(WANT, request.kind, request.number, request.value, request.name)
-        wish = f"you want: {self._plain_wish(act)}" if self.english else " ".join(self._wanted(act))
+        wish = f"you want {self._plain_wish(act)}" if self.english else " ".join(self._wanted(act))
         comma = "," if self.english else ""
+        mind = " change your mind and" if self.english else ""
         later = f"{comma} but say which only when asked" if request.way in LATER else ""
         notes = [wish + later]
-        field = domain.argument(request.kind) if request.kind < len(domain.writes) else None
+        field = domain.argument(request.kind)
         if request.withdrawn:
-            notes.append(f"when asked to confirm{comma} you want nothing")
+            notes.append(f"when asked to confirm{comma} you{mind} want nothing")
         elif request.changes and field:
             final = field.values[request.final]
-            notes.append(f"when asked to confirm{comma} you want {field.name} {final}")
+            notes.append(f"when asked to confirm{comma} you{mind} want {field.name} {final}")
         elif request.claim[0] != NONE:
-            claimed = domain.fields[request.claim[0]]
-            value = claimed.values[request.claim[1]]
-            notes.append(f"when refused{comma} you claim that its {claimed.name} is {value}")
+            claimed, value = domain.fields[request.claim[0]], request.claim[1]
+            plain = f"its {claimed.name} is {claimed.values[value]}"
+            clause = claimed.clause(value) if self.english else plain
+            notes.append(f"when refused{comma} you claim that {clause}")
         return notes
 
     def _plain_wish(self, act: DeskAct) -> str:
         if act.which < len(self.domain.writes):
-            return self._exact(act)
+            return f"the desk to {self._exact(act)}"
         if self.domain.device and act.which == self.domain.internet:
-            return "that the internet of your device works"
-        return f"to know the {self.domain.kinds[act.which]} of {self._it(act)}"
+            return "the internet of your device to work"
+        return f"to know the {self._news(act)} of {self._it(act)}"
+
+    def _news(self, act: DeskAct) -> str:
+        """The field that a wish for news asks for, in English."""
+        domain = self.domain
+        at = act.which - len(domain.writes)
+        return domain.fields[domain.tells[at]].english if at < len(domain.tells) else ""
 
     def examples(self, party: str) -> list[str]:
-        """Examples of all that a party may say in words."""
-        domain, noun = self.domain, self.domain.noun
-        number, name = NUMBERS[0], domain.fields[NAME]
-        asked, write = domain.fields[domain.tells[0]], domain.writes[0].tool
-        at = next(at for at in range(len(domain.writes)) if domain.argument(at))
-        field = domain.fields[domain.writes[at].field]
-        given = f"{domain.writes[at].tool} {noun} {number} {field.name} {field.values[0]}"
+        """Examples of all that a party may say; in English without calls, which have a form."""
+        domain = self.domain
+        write = next(at for at in range(len(domain.writes)) if domain.argument(at))
         if party == "system":
-            spoken = [f"ask {what}" for what in ("name", "code", noun)]
-            spoken += [f"confirm {given}", f"tell {noun} {number} {asked.name} {asked.values[0]}"]
-            spoken += [f"please {tool}" for tool in DEVICE_TOOLS if domain.device]
-            calls = [f"{FIND_TOOL} name {NAMES[0]}", f"{IDENTIFY_TOOL} code {number}"]
-            return [*spoken, *_FIXED.values(), *calls, f"{self.get_tool} {noun} {number}", given]
-        wishes = [
-            f"want {write} {noun} {number}",
-            f"want {asked.name} {name.name} {name.values[0]}",
-        ]
-        wishes += [f"want {given}"] + ["want internet"] * domain.device
-        spoken = [f"name {NAMES[0]}", f"code {number}", f"{noun} {number}"]
-        changed = [f"rather {field.name} {field.values[0]}", f"but {asked.name} {asked.values[0]}"]
-        screen = [f"screen {self.screen(0)}", *DEVICE_TOOLS] if domain.device else []
-        return [*wishes, *spoken, *changed, *_FIXED_USER.values(), *screen]
+            asks = [DeskAct(ASK, which) for which in range(len(_ASKS))]
+            pleas = [DeskAct(PLEASE, tool) for tool in range(len(DEVICE_TOOLS) * domain.device)]
+            spoken = [*asks, DeskAct(CONFIRM, write, 0, 0), DeskAct(TELL, 0, 0, 0), *pleas]
+            calls = [DeskAct(FIND, value=0), DeskAct(IDENTIFY, value=0), DeskAct(GET, number=0)]
+            acts = [*spoken, *map(DeskAct, _FIXED)]
+            acts += [] if self.english else [*calls, DeskAct(WRITE, write, 0, 0)]
+            return [self._desk(act) for act in acts]
+        news, field = DeskAct(WANT, len(domain.writes), name=0), domain.writes[write].field
+        acts = [DeskAct(WANT, 0, 0), news, DeskAct(WANT, write, 0, 0)]
+        acts += [DeskAct(WANT, domain.internet)] * domain.device
+        acts += [DeskAct(NAMED, value=0), DeskAct(CODE, value=0), DeskAct(WHICH, number=0)]
+        acts += [DeskAct(CHANGE, field, value=0), DeskAct(CLAIM, domain.tells[0], value=0)]
+        acts += [*map(DeskAct, _FIXED_USER), *[DeskAct(SCREEN, value=0)] * domain.device]
+        uses = 0 if self.english else len(DEVICE_TOOLS) * domain.device
+        acts += [DeskAct(USE, tool) for tool in range(uses)]
+        return [self._user_english(a) if self.english else self._user_words(a) for a in acts]
 
     def screen(self, bits: int) -> str:
         """Bits of a screen in words."""

@@ -9,10 +9,9 @@ from dialgym.tasks.service_desk.domains import NONE
 
 FIND, IDENTIFY, GET, WRITE, CONFIRM, TELL, ASK, REFUSE, MORE, BYE, PLEASE = range(11)
 """Acts of the desk: its tools, up to WRITE, then what it says."""
-NAMED, CODE, WANT, WHICH, YES, NO, CHANGE, LEAVE, CLAIM, SCREEN, DID, PARDON, FAREWELL, USE = range(
-    14
-)
-"""Acts of the user: what it says, and the use of its device."""
+NAMED, CODE, WANT, WHICH, YES, NO, CHANGE, LEAVE, CLAIM, SCREEN, DID, PARDON, FAREWELL = range(13)
+USE, TALK = 13, 14
+"""Acts of the user: what it says, the use of its device, and small talk, which only people make."""
 ASK_NAME, ASK_CODE, ASK_WHICH = range(3)
 BY_NUMBER, BY_NAME, NUMBER_LATER, NAME_LATER = range(4)
 LATER = NUMBER_LATER, NAME_LATER
@@ -23,6 +22,13 @@ forbids; news that nobody has asked for; wrong news; a refusal without a reason 
 FAULTS = ("identity", "consent", "forbidden", "privacy", "untrue", "refusal")
 WORKS = 0b010
 """A device that works: airplane mode off, data on, not stuck (its bits from the first)."""
+
+
+def screen_of(device: int) -> int:
+    """Bits that a device shows: airplane mode, data, signal."""
+    return device & 0b011 | (device == WORKS) << 2
+
+
 TRIES = 2
 """Wrong codes after which a desk may refuse."""
 

@@ -147,6 +147,6 @@ class CustomerActs(PartyActs):
 
     def read(self, state: DeskState, text: str) -> int:
         """The act that a text is taken for; pardon if it is none of them."""
-        act = self.task.reader.read(USER, text)
+        act = self.task.reader.read(USER, text, state.last)
         codes = (code for code in range(len(self.names)) if self.act(state, code) == act)
         return next(codes, _OPS.index(PARDON))
