@@ -8,7 +8,7 @@ SHORTEST = 5
 _WORDS = re.compile(rf"[a-z]{{{SHORTEST},}}")
 
 
-class Spelling:
+class SpellingMender:
     """Brings words in lower case to known ones that are a slip away.
 
     A slip is a letter left out, put in, put in the place of another, or changed with the next one:

@@ -188,8 +188,7 @@ class Task(ABC):
     tokenizer: ClassVar[str] = "char"
     """Tokenizer of token views, unless they are given another."""
     hidden_fields: ClassVar[Mapping[str, tuple[str, ...]]] = {}
-    """The attributes of a state that a party is not told, by party; see `observed`. Where none are
-    named, those that `Facts.hidden` calls by their names."""
+    """By party, attributes of a state that it is not told; else those that `Facts.hidden` names."""
     how_to_play: ClassVar[Mapping[str, str]] = {}
     """Rules for who plays, by party, in a sentence or two; the beginning of its `brief`."""
     verbs: ClassVar[Mapping[str, str]] = {}

@@ -14,7 +14,6 @@ from dialgym.tasks.service_desk.domains import (
     NUMBERS,
     DeskDomain,
 )
-from dialgym.tasks.service_desk.english import EnglishReader
 from dialgym.tasks.service_desk.grammars import FIND_TOOL, IDENTIFY_TOOL
 from dialgym.tasks.service_desk.texts import Texts
 from dialgym.tasks.service_desk.types import (
@@ -45,6 +44,7 @@ from dialgym.tasks.service_desk.types import (
     YES,
     DeskAct,
 )
+from dialgym.tasks.service_desk.understanding import EnglishReader
 
 REMEMBERED = 100_000
 _UNITS = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen"
@@ -80,7 +80,7 @@ class Reader:
     """Reads texts of both parties of a domain.
 
     In order: a text of words itself; a call, ``tool(argument="...")`` or JSON with ``name`` and
-    ``arguments``, anywhere in a text that has nothing else; English (`english.EnglishReader`). Any
+    ``arguments``, anywhere in a text that has nothing else; English (`understanding.EnglishReader`). Any
     spelling of a number is that number. What remains is not understood (`DeskAct` without an `op`).
     """
 

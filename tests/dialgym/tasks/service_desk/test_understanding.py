@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dialgym.language.spelling import Spelling
+from dialgym.language.spelling import SpellingMender
 from dialgym.tasks.service_desk import ServiceDesk
 from dialgym.tasks.service_desk.desk_goals import goal_of
 from dialgym.tasks.service_desk.domains import DOMAINS, NONE
@@ -205,7 +205,7 @@ def test_rules_and_claims_are_english_sentences():
 
 
 def test_a_word_is_mended_if_it_is_a_slip_away():
-    spelling = Spelling(["return", "order", "back", "older"])
+    spelling = SpellingMender(["return", "order", "back", "older"])
     assert spelling.mend("retrun my oder, retun the odrer bak") == (
         "return my oder, return the order bak"
     )

@@ -3,7 +3,7 @@
 import re
 from functools import cached_property
 
-from dialgym.language.spelling import Spelling
+from dialgym.language.spelling import SpellingMender
 from dialgym.tasks.service_desk.domains import (
     AIRPLANE,
     DATA,
@@ -190,9 +190,9 @@ class EnglishReader:
         return act
 
     @cached_property
-    def _spelling(self) -> Spelling:
+    def _spelling(self) -> SpellingMender:
         values = (value for field in self.domain.fields for value in field.values)
-        return Spelling({*" ".join((*NAMES, *values)).split(), *_COMMANDS.split()})
+        return SpellingMender({*" ".join((*NAMES, *values)).split(), *_COMMANDS.split()})
 
     def _place(self, field: int, value: str) -> int:
         values = self.domain.fields[field].values
