@@ -80,8 +80,9 @@ class Reader:
     """Reads texts of both parties of a domain.
 
     In order: a text of words itself; a call, ``tool(argument="...")`` or JSON with ``name`` and
-    ``arguments``, anywhere in a text that has nothing else; English (`understanding.EnglishReader`). Any
-    spelling of a number is that number. What remains is not understood (`DeskAct` without an `op`).
+    ``arguments``, anywhere in a text that has nothing else; English, by keywords
+    (`understanding.EnglishReader`). Any spelling of a number is that number. What remains is not
+    understood (`DeskAct` without an `op`).
     """
 
     def __init__(self, domain: DeskDomain) -> None:
