@@ -15,6 +15,7 @@ from dialgym.tasks.bargain.dealers import Customer
 from dialgym.tasks.bargain.policies import PARTNERS
 from dialgym.tasks.bargain.types import NONE
 from dialgym.testing import check_batch, check_returns, check_task, check_views
+from tests.support.chat_server import chat_server
 
 RNG = np.random.default_rng(0)
 TASK = CarDealer()
@@ -226,11 +227,12 @@ def test_the_posterior_is_those_who_would_have_said_the_same():
 
 
 def test_who_is_no_customer_by_the_rules_may_be_anyone():
-    state = begun(TASK, user=[17, 1, 1])
+    task = CarDealer(turns=3)
+    state = begun(task, user=[17, 1, 1])
     for text in ("blah", "the truck for 44000 dollars"):
-        TASK.speak(state, text, RNG)
-    np.testing.assert_allclose(TASK.posterior(state), 1 / 36)
-    assert TASK.value(state) == 22, "the offer can be accepted"
+        task.speak(state, text, RNG)
+    np.testing.assert_allclose(task.posterior(state), 1 / 36)
+    assert task.value(state) == 22, "the offer can be accepted"
 
 
 def test_a_search_that_is_too_long_is_one_clear_error():
@@ -247,3 +249,23 @@ def test_stored_dialogues_are_of_graded_skill():
     kinds = data["kind"]
     means = {kind: data.returns[kinds == kind].mean() for kind in np.unique(kinds)}
     assert means["random"] < means["mixed"] < means["greedy"]
+
+
+def talks(body):
+    """A customer who speaks freely: an offer first, then a deal."""
+    said = [line["content"] for line in body["messages"] if line["role"] == "assistant"]
+    return "OK, it's a deal!" if said else "I would pay $31,900 for the truck, is it reliable?"
+
+
+def test_a_language_model_can_be_the_customer():
+    pytest.importorskip("httpx", reason="the extra lm")
+    with chat_server(talks) as server:
+        customer = {"lm": {"model": "stub", "base_url": server.url}}
+        env = dialgym.make("CarDealer-utterance-v0", simulator=customer)
+        env.reset(seed=0)
+        info = env.step("Good morning! What are you looking for?")[-1]
+        assert info["reply"].startswith("I would pay")
+        assert env.unwrapped.dialogue.state.open == GAME.code(2, 16)
+        _, reward, over, _, info = env.step("I could let you have it for 36k")
+    assert (reward, over, info["is_success"]) == (18.0, True, True)
+    assert any("at most" in line["content"] for line in server.bodies[0]["messages"])
