@@ -8,6 +8,7 @@ import numpy as np
 from dialgym.errors import share
 from dialgym.tasks.bargain.cars import DEAREST, DISCOUNT, PRICES
 from dialgym.tasks.bargain.policies import (
+    BayesResponse,
     BestResponse,
     Conceding,
     Fair,
@@ -97,17 +98,8 @@ class InformedDealer(BestResponse):
         super().__init__(partner)
 
 
-class OptimalDealer(InformedDealer):
-    """The best that can be done by what was said, with a customer whose rules are known.
-
-    It maximises the expected points over all customers that would have said what was said, each as
-    likely; by dynamic programming over these beliefs.
-    """
-
-    oracle = False
-
-    def belief(self, task: Bargain, state: BargainState) -> Sequence[BargainState]:
-        return self.search.belief(task, state, int(state.waiting))
+class OptimalDealer(BayesResponse, InformedDealer):
+    """The best that can be done by what was said, with a customer whose rules are known."""
 
 
 class DealerMixture(Negotiator):

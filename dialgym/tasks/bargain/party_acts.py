@@ -43,6 +43,7 @@ class NegotiatorActs(PartyActs):
         "fair": policies.Fair,
         "deceiving": policies.Deceiving,
         "best-response": policies.BestResponse,
+        "bayes-response": policies.BayesResponse,
         "random": policies.RandomNegotiator,
     }
 

@@ -1,6 +1,6 @@
 """Scripted negotiators, for either party.
 
-All but the best response know only what their side has seen. They choose for many dialogues
+All but `BestResponse` know only what their side has seen. They choose for many dialogues
 at once: `Negotiator.choose` maps the views of k dialogues to k acts.
 """
 
@@ -231,6 +231,23 @@ class BestResponse(Negotiator):
     ) -> np.ndarray:
         found = [self.search.best(task, self.belief(task, state)) for state in states]
         return np.array([act for _, act in found], np.int64)
+
+
+class BayesResponse(BestResponse):
+    """The best that can be done by what was said, if one knows who the other one is.
+
+    It maximises the expected points over all values by which the other would have said what it has
+    said, each as likely; by dynamic programming over these beliefs.
+
+    Raises:
+        ValueError: as of `BestResponse`; or there are too many beliefs, which is known in play.
+    """
+
+    oracle = False
+
+    def belief(self, task: Bargain, state: BargainState) -> Sequence[BargainState]:
+        """The dialogues that cannot be told apart from this one."""
+        return self.search.belief(task, state, int(state.waiting))
 
 
 @cache

@@ -44,6 +44,7 @@ _NEGOTIATORS = {
     "fair": f"{POLICIES}:Fair",
     "deceiving": f"{POLICIES}:Deceiving",
     "best-response": f"{POLICIES}:BestResponse",
+    "bayes-response": f"{POLICIES}:BayesResponse",
     "random": f"{POLICIES}:RandomNegotiator",
 }
 _RULES = {

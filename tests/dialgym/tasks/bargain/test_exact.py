@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from dialgym.tasks.bargain import Bargain, BargainState
 from dialgym.tasks.bargain.best_response import ResponseSearch
 from dialgym.tasks.bargain.exact import kalai_smorodinsky, measures, nash, pareto
-from dialgym.tasks.bargain.policies import PARTNERS, BestResponse
+from dialgym.tasks.bargain.policies import PARTNERS, BayesResponse, BestResponse
 
 POINTS = st.lists(st.tuples(st.integers(0, 10), st.integers(0, 10)), min_size=1, max_size=30)
 
@@ -124,3 +124,24 @@ def test_play_by_the_best_response_earns_what_it_promises_and_no_policy_more(gam
                 task.apply(state, (other if state.waiting else policy).act(task, state, rng))
             earned.append(task.points(state)[0])
         assert earned[0] == promised == max(earned)
+
+
+@pytest.mark.parametrize("party", (0, 1))
+@pytest.mark.parametrize("game", ["items", "price"])
+def test_play_by_what_was_said_earns_what_it_promises(game, party):
+    """On average over all values that the other one may have."""
+    task, rng = Bargain(game, turns=4), np.random.default_rng(0)
+    policy, other = BayesResponse("conceding"), PARTNERS["conceding"]()
+    row = task.game.scenarios[len(task.game.scenarios) // 2].tolist()
+    every = task.suppositions(BargainState(*row), task.parties[party])
+    search, known = ResponseSearch(other), BestResponse("conceding")
+    promised = search.value(task, every, party)
+    earned, bound = [], []
+    for start in every:
+        for player, points in ((policy, earned), (known, bound)):
+            state = start.copy()
+            while not state.over:
+                who = other if int(state.waiting) != party else player
+                task.speak(state, who.reply(task, state, rng), rng)
+            points.append(task.points(state)[party])
+    assert sum(earned) == promised <= sum(bound)

@@ -31,7 +31,9 @@ def test_all_views_and_batches_are_the_rules(game):
 
 
 @pytest.mark.parametrize("game", ["items", "goods", "price"])
-@pytest.mark.parametrize("name", ["random", "tit-for-tat", "deceiving", "best-response"])
+@pytest.mark.parametrize(
+    "name", ["random", "tit-for-tat", "deceiving", "best-response", "bayes-response"]
+)
 def test_other_negotiators_have_batches_too(game, name):
     task = Bargain(game, turns=4)
     assert task.batch(2, "system", task.speaker_named("user", name)) is not None
