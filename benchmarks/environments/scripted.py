@@ -40,6 +40,8 @@ def bargain_figures(measure: Rate) -> Iterator[Figure]:
         yield Figure(f"bargaining over {game}", measure(play), "/s", BARGAINS)
     play = scripted("fair", "Bargain", learner="user")
     yield Figure("  the user learns", measure(play), "/s", BARGAINS)
+    play = scripted("dealer", "CarDealer")
+    yield Figure("a car dealer", measure(play), "/s", BARGAINS)
 
 
 def desk_figures(measure: Rate) -> Iterator[Figure]:

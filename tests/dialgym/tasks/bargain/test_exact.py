@@ -126,7 +126,7 @@ def test_play_by_the_best_response_earns_what_it_promises_and_no_policy_more(gam
         assert earned[0] == promised == max(earned)
 
 
-@pytest.mark.parametrize("party", (0, 1))
+@pytest.mark.parametrize("party", [0, 1])
 @pytest.mark.parametrize("game", ["items", "price"])
 def test_play_by_what_was_said_earns_what_it_promises(game, party):
     """On average over all values that the other one may have."""
