@@ -131,22 +131,62 @@ def games():
     return dialgym.collect(ID, "random-mixture", 12, seed=0, env_kwargs=WORDS)
 
 
+def made(algorithm, env, games=None, seed=0):
+    """An untrained model, whose heads all say something."""
+    model = algorithm("GPTPolicy", env, games, policy_kwargs=SMALL, seed=seed, device="cpu")
+    torch.manual_seed(seed)
+    for name, weight in model.policy.named_parameters():
+        if "head" in name:
+            torch.nn.init.normal_(weight, std=0.4)
+    return model
+
+
+def after_each_prefix(model, batch):
+    """What the policy says, and the last hidden state, place by place: (n, V) and (n, d)."""
+    width = batch.observations.shape[1]
+    chances, hidden = [], []
+    for place in batch.at.tolist():
+        seen = batch.observations[place // width, : place % width + 1][None]
+        window = torch.nn.functional.pad(seen, (0, model.observation_space.shape[0] - len(seen[0])))
+        chances.append(model.policy.get_distribution(window).distribution.probs)
+        hidden.append(model.policy.backbone(seen, torch.tensor([place % width])))
+    return torch.cat(chances).double(), torch.cat(hidden).double()
+
+
 @pytest.mark.parametrize("algorithm", [BC, ILQL])
 def test_speech_is_what_the_policy_says_after_each_prefix(algorithm, env, games):
-    model = algorithm("GPTPolicy", env, games, policy_kwargs=SMALL, seed=0, device="cpu").learn(3)
+    model = made(algorithm, env, games)
     batch = model.batch(model.data.batch(np.arange(4), trim=True))
     with torch.no_grad():
         found = speech(model.policy, batch)
         likeliest = speech(model.policy, batch, deterministic=True)
-        width = batch.observations.shape[1]
-        for row, place in enumerate(batch.at.tolist()):
-            seen = torch.zeros(1, *env.observation_space.shape, dtype=torch.int64)
-            tokens = batch.observations[place // width, : place % width + 1]
-            seen[0, : len(tokens)] = tokens
-            expected = model.policy.get_distribution(seen).distribution.probs[0]
-            assert found[row].numpy() == pytest.approx(expected.numpy(), abs=1e-5)
+        expected, _ = after_each_prefix(model, batch)
+    assert found.numpy() == pytest.approx(expected.numpy(), abs=1e-5)
     assert likeliest.sum(1).tolist() == [1] * len(found)
     assert torch.equal(likeliest.argmax(1), found.argmax(1))
+
+
+def test_a_value_is_that_of_features_of_each_prefix(env, games):
+    reader, other = made(BC, env, games), made(ILQL, env, seed=1)
+    batch = reader.batch(reader.data.batch(np.arange(len(games)), trim=True))
+    with torch.no_grad():
+        _, hidden = after_each_prefix(reader, batch)
+        chances, _ = after_each_prefix(other, batch)
+        embedded = reader.policy.backbone.embedding.double()
+    states = torch.nn.functional.pad(hidden, (1, 0), value=1.0)
+    left, _, _ = torch.linalg.svd(embedded - embedded.mean(0), full_matrices=False)
+    tokens = torch.nn.functional.pad(left[:, :2] * len(left) ** 0.5, (1, 0), value=1.0)
+    said, mean = (
+        torch.einsum("nh,nu->nhu", states, u).flatten(1).numpy()
+        for u in (tokens[batch.actions], chances @ tokens)
+    )
+    columns = batch.rewards.double().numpy(), batch.is_action.numpy(), batch.not_done.numpy()
+    expected = fitted_value([moments(said, mean, *columns)], 0.9, ridge=0.1)
+    found = FittedEvaluation(reader, games, 0.9, 0.1, components=2, groups=1).value(other.policy)
+    assert found.value == pytest.approx(expected.value, rel=1e-5)
+    cloned = FittedEvaluation(reader, games, 0.9, 0.1, components=2, groups=3).value(reader.policy)
+    assert cloned.value != pytest.approx(expected.value, rel=1e-3)
+    assert cloned.error > 0
 
 
 def test_what_was_said_is_worth_the_mean_return(env, games, monkeypatch):
