@@ -23,7 +23,7 @@ Found = tuple[int, int]
 Belief = Sequence[BargainState]
 """Dialogues that a party cannot tell apart, all as likely; one where it is told everything."""
 MOST = 100_000
-"""Beliefs that are looked into."""
+"""Beliefs that are remembered, and looked into at least before a search is given up."""
 
 
 class ResponseSearch:
@@ -35,7 +35,7 @@ class ResponseSearch:
 
     Args:
         partner: a `policies.Negotiator` that draws nothing.
-        most: beliefs to look into.
+        most: see `MOST`.
     """
 
     def __init__(self, partner: Any, most: int = MOST) -> None:
@@ -50,7 +50,7 @@ class ResponseSearch:
             belief: dialogues that are not over.
 
         Raises:
-            ValueError: there are more than `most` beliefs to look into.
+            ValueError: there are too many beliefs to look into.
         """
         return self._best(task, _bare(belief), int(belief[0].waiting), self._known(task))
 
@@ -84,7 +84,8 @@ class ResponseSearch:
         return self._values(task, _bare(belief), codes, int(belief[0].waiting), self._known(task))
 
     def _known(self, task: Bargain) -> dict[Any, Found]:
-        if task not in self._found:
+        """Results so far; forgotten before a search if there are too many of them."""
+        if task not in self._found or len(self._found[task]) > self.most:
             self._found[task] = {}
         known: dict[Any, Found] = self._found[task]
         return known
@@ -93,7 +94,7 @@ class ResponseSearch:
         key = self._key(task, belief, party)
         if key in known:
             return known[key]
-        if len(known) >= self.most:
+        if len(known) > 2 * self.most:
             raise ValueError(
                 f"best response in {task.name}: expected at most {self.most:,} beliefs; there are "
                 "more. Take fewer turns, or 'best-response', which knows the values of both."

@@ -86,7 +86,7 @@ class CarDealer(Bargain):
     }
     games: ClassVar[Mapping[str, type[Game]]] = {"cars": Cars}
     proposing = "To name a car and its price"
-    options = ("table", "user")
+    options = ("user",)
     speakers = {USER: _CUSTOMERS, SYSTEM: _DEALERS}  # noqa: RUF012
     act_classes = {  # noqa: RUF012
         SYSTEM: f"{ROOM}.party_acts:CarDealerActs",

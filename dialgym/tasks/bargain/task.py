@@ -241,11 +241,15 @@ class Bargain(Task):
             fits = [table in (None, t) and values in (None, v) for t, v in self.game.profiles[at]]
             keep &= np.array(fits)[self.game.scenarios[:, at]]
         if not keep.any():
-            table, values = self.game.profiles[0][0]
+            (table, system), (_, user) = (
+                self.game.profiles[at][row] for at, row in enumerate(self.game.scenarios[0])
+            )
+            known = {"table": table, SYSTEM: system, USER: user}
             raise ValueError(
                 f"options of {self.name}: expected a table and values of the game "
-                f"{self.game.name!r} that go together, such as table={list(table)} and "
-                f"system={list(values)}; got {dict(given)!r}."
+                f"{self.game.name!r} that go together, such as "
+                f"{', '.join(f'{name}={list(known[name])}' for name in self.options)}; got "
+                f"{dict(given)!r}."
             )
         return self.game.scenarios[keep]
 

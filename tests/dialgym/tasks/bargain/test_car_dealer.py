@@ -159,6 +159,15 @@ def test_values_over_beliefs_are_those_of_brute_force(seed):
     assert ResponseSearch(Customer()).values(task, belief, [found[1]]) == [found[0]]
 
 
+@pytest.mark.parametrize("care", range(3))
+def test_values_of_customers_who_care_about_the_same_are_those_of_brute_force(care):
+    task = CarDealer(turns=2)
+    belief = [begun(task, user=[limit, 1, care]) for limit in (19, 21)]
+    assert ResponseSearch(Customer()).best(task, belief)[0] == brute_force(
+        task, belief, 0, Customer()
+    )
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_values_of_longer_dialogues_are_those_of_brute_force(seed):
@@ -236,7 +245,9 @@ def test_who_is_no_customer_by_the_rules_may_be_anyone():
 
 
 def test_a_search_that_is_too_long_is_one_clear_error():
-    search = ResponseSearch(Customer(), most=5)
+    search, short = ResponseSearch(Customer(), most=5), CarDealer(turns=1)
+    for customer in short.suppositions(begun(short), "system"):
+        assert search.best(short, [customer])[0] > 0, "others are forgotten"
     with pytest.raises(ValueError, match="best response in CarDealer: expected at most 5 beliefs"):
         search.best(TASK, TASK.suppositions(begun(TASK), "system"))
 
@@ -269,3 +280,9 @@ def test_a_language_model_can_be_the_customer():
         _, reward, over, _, info = env.step("I could let you have it for 36k")
     assert (reward, over, info["is_success"]) == (18.0, True, True)
     assert any("at most" in line["content"] for line in server.bodies[0]["messages"])
+
+
+def test_a_customer_that_cannot_be_is_one_clear_error():
+    text = r"values of the game 'cars' that go together, such as user=\[15, 0, 0\]; got"
+    with pytest.raises(ValueError, match=text):
+        begun(TASK, user=[16, 0, 0])
