@@ -18,7 +18,7 @@ _STYLES = {"system": "bold cyan", "user": "bold magenta"}
 class HumanSpeaker:
     """Shows what its party has heard, and asks the person for the next utterance.
 
-    A text that the rules do not foresee is pointed out; said again, it counts. At the end of the
+    A text that the rules do not foresee or understand is pointed out; said again, it counts. At the end of the
     input `EOFError` is raised.
 
     Args:
@@ -75,7 +75,7 @@ class HumanSpeaker:
                 self.handle_command(line.strip(), task, state)
                 continue
             text = as_typed(line, task.facts.charset)
-            if text == refused or allows(constraint, text):
+            if text == refused or (allows(constraint, text) and understood(task, state, text)):
                 return text
             self.console.print(
                 f"{text!r} is not what the rules foresee here. Enter it again to say it.",
@@ -106,6 +106,12 @@ class HumanSpeaker:
         self.console.print(", ".join(parts), style="dim", markup=False)
 
 
+def understood(task: Any, state: Any, text: str) -> bool:
+    """Tell if a text of who has the floor makes sense to a task that can tell (`understands`)."""
+    understands = getattr(task, "understands", None)
+    return understands is None or bool(understands(state, text))
+
+
 def turns_of(task: Any, party: str) -> int:
     """Most utterances of a party in a dialogue in which it is the learner."""
     facts = task.facts
@@ -134,8 +140,9 @@ def speaker_style(party: str) -> str:
 
 
 def styled_line(task: Any, utterance: Any) -> "Text":
-    """``speaker: text`` in colour, the text as `task.styled` paints it."""
+    """``speaker: text`` in colour, the text as `task.styled` paints it; ``note: text`` in private."""
     from rich.text import Text
 
-    name = (f"{utterance.speaker}: ", speaker_style(utterance.speaker))
+    speaker = "note" if utterance.private else utterance.speaker
+    name = (f"{speaker}: ", speaker_style(utterance.speaker))
     return Text.assemble(name, *task.styled(utterance))

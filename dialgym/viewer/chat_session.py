@@ -17,6 +17,7 @@ from dialgym.rollouts.episodes import policy_rng
 from dialgym.rollouts.games import OpenDialogue, as_played
 from dialgym.rollouts.player import make_dialogue
 from dialgym.simulators import Speaker, shown_to
+from dialgym.simulators.human import understood
 from dialgym.tasks import Task
 from dialgym.viewer.lines import pieces, rounded, turn
 from dialgym.views.speakers import other_party
@@ -85,7 +86,8 @@ class ChatSession:
         self._check_open()
         facts, state = self.task.facts, self.game.dialogue.state
         text = as_typed(text, facts.charset)
-        if not sure and not allows(self.task.constraint(state, self.choice.party), text):
+        foreseen = allows(self.task.constraint(state, self.choice.party), text)
+        if not (sure or (foreseen and understood(self.task, state, text))):
             return text
         self._keep()
         self.game.say(text)

@@ -53,7 +53,7 @@ _RULES = {
     "is worth to you, else nothing.",
     "goods": "You and the other one divide three packages each of food, water and firewood for a "
     "camping trip. You get what your share is worth to you; if you do not agree, 5 points.",
-    "price": "You {trade} something at a list price that both know. You get 10 points at the price "
+    "price": "You {trade} something at a list price that both know, for 40 to 110 % of it. You get 10 points at the price "
     "that you want or a better one, and a point less for each 5 % of the list price that it is "
     "worse, but never less than nothing; nothing if you do not agree.",
 }
@@ -306,6 +306,10 @@ class Bargain(Task):
             return _OPEN
         parts = dict(zip(self.parties, ({"points": float(p)} for p in self.points(state))))
         return Outcome.of(parts, terminated=True, success=state.deal != NONE)
+
+    def understands(self, state: BargainState, text: str) -> bool:
+        """Tell if a text of who has the floor is an act."""
+        return self.understanding.read(self.table(state, int(state.waiting)), text) != NONE
 
     def apply(self, state: BargainState, code: int) -> None:
         """Change a state by an act of the party whose turn it is; NONE if it was not understood."""

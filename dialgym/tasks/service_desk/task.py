@@ -17,7 +17,7 @@ from dialgym.tasks.briefs import length_sentence, turns_sentence
 from dialgym.tasks.hidden import Hidden
 from dialgym.tasks.service_desk import rules
 from dialgym.tasks.service_desk.desk_goals import SIZES, goal_of
-from dialgym.tasks.service_desk.domains import DOMAINS
+from dialgym.tasks.service_desk.domains import DOMAINS, NONE
 from dialgym.tasks.service_desk.reading import Reader
 from dialgym.tasks.service_desk.schemas import call_lines, tools_of
 from dialgym.tasks.service_desk.texts import TOOLS, Texts
@@ -255,6 +255,10 @@ class ServiceDesk(Task):
     def speak(self, state: DeskState, text: str, rng: np.random.Generator) -> Outcome:
         party = self.speaker(state)
         return self.apply(state, party, text, self.reader.read(party, text, state.last))
+
+    def understands(self, state: DeskState, text: str) -> bool:
+        """Tell if a text of who has the floor is an act."""
+        return self.reader.read(self.speaker(state), text, state.last).op != NONE
 
     def apply(self, state: DeskState, party: str, text: str, act: DeskAct) -> Outcome:
         """Let a party say a text that is an act."""

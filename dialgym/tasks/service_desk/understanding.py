@@ -92,6 +92,7 @@ _DEVICE = (
     (DATA, re.compile(r"\bdata\b")),
 )
 _USES = _begins("(?:i (?:will )?)?(?:restart|reboot|toggle|switch|turn|read|look at|check)")
+_QUESTION = re.compile(r"[^.!?]*\?")
 _CONFIRMS = _any("(?:shall|should|may|can) i", "(?:do|would) you (?:want|like)", "confirm")
 _MORE = _any("(?:any|some)thing (?:else|more)", "else", "i (?:help|do for) you")
 _BYES = _any(
@@ -215,16 +216,16 @@ class EnglishReader:
         return field.values.index(found[-1]) if field and found else NONE
 
     def _desk(self, text: str) -> DeskAct:
+        if _REFUSES.search(text):
+            return DeskAct(REFUSE)
+        told = self._telling(_QUESTION.sub("", text))
+        if told.op != NONE or _MORE.search(text):
+            return told if told.op != NONE else DeskAct(MORE)
         write, value = self._change(text)
         if write != NONE and (_CONFIRMS.search(text) or text.endswith("?")):
             number = self._number(text, bare=True)
             if number != NONE:
                 return DeskAct(CONFIRM, write, number, value)
-        if _REFUSES.search(text):
-            return DeskAct(REFUSE)
-        told = self._telling(re.sub(r"[^.!?]*\?", "", text))
-        if told.op != NONE or _MORE.search(text):
-            return told if told.op != NONE else DeskAct(MORE)
         for tool, pattern in _DEVICE if self.domain.device else ():
             if pattern.search(text):
                 return DeskAct(PLEASE, tool)
