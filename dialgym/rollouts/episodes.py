@@ -26,7 +26,7 @@ def every_secret(secrets: Sequence[Mapping[str, Any]], episodes: int) -> list[Ma
 
 def episode_seed(seed: int, episode: int) -> int:
     """The seed of the environment in an episode."""
-    return int(np.random.SeedSequence([seed, episode]).generate_state(1, np.uint64)[0])
+    return int(np.random.SeedSequence((seed, episode)).generate_state(1, np.uint64)[0])
 
 
 def policy_rng(seed: int, episode: int, branch: int = 0) -> np.random.Generator:
@@ -35,7 +35,7 @@ def policy_rng(seed: int, episode: int, branch: int = 0) -> np.random.Generator:
     Where an episode is several dialogues, each after the first has a number from 1.
     """
     key = (1, branch) if branch else (1,)
-    return np.random.default_rng(np.random.SeedSequence([seed, episode], spawn_key=key))
+    return np.random.default_rng(np.random.SeedSequence((seed, episode), spawn_key=key))
 
 
 @contextmanager

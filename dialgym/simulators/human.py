@@ -18,8 +18,8 @@ _STYLES = {"system": "bold cyan", "user": "bold magenta"}
 class HumanSpeaker:
     """Shows what its party has heard, and asks the person for the next utterance.
 
-    A text that the rules do not foresee or understand is pointed out; said again, it counts. At the end of the
-    input `EOFError` is raised.
+    A text that the rules do not foresee or understand is pointed out; said again, it counts. At the
+    end of the input `EOFError` is raised.
 
     Args:
         hints: who is asked what it would say, and shown before each utterance; None for nobody.
@@ -140,7 +140,7 @@ def speaker_style(party: str) -> str:
 
 
 def styled_line(task: Any, utterance: Any) -> "Text":
-    """``speaker: text`` in colour, the text as `task.styled` paints it; ``note: text`` in private."""
+    """``speaker: text``, or of a private one ``note: text``, as `task.styled` paints it."""
     from rich.text import Text
 
     speaker = "note" if utterance.private else utterance.speaker

@@ -58,9 +58,9 @@ class Hidden:
 
 def hide(state: Any, names: Iterable[str], task: str, party: str) -> Any:
     """A copy of a state with `Hidden` in the place of the attributes named."""
-    seen = state.copy()
+    seen, put = state.copy(), object.__setattr__
     for name in names:
-        object.__setattr__(seen, name, Hidden(getattr(seen, name), (task, party, name)))
+        put(seen, name, Hidden(getattr(seen, name), (task, party, name)))
     return seen
 
 

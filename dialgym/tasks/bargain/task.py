@@ -53,9 +53,9 @@ _RULES = {
     "is worth to you, else nothing.",
     "goods": "You and the other one divide three packages each of food, water and firewood for a "
     "camping trip. You get what your share is worth to you; if you do not agree, 5 points.",
-    "price": "You {trade} something at a list price that both know, for 40 to 110 % of it. You get 10 points at the price "
-    "that you want or a better one, and a point less for each 5 % of the list price that it is "
-    "worse, but never less than nothing; nothing if you do not agree.",
+    "price": "You {trade} something at a list price that both know, for 40 to 110 % of it. You get "
+    "10 points at the price that you want or a better one, and a point less for each 5 % of the "
+    "list price that it is worse, but never less than nothing; nothing if you do not agree.",
 }
 _TRADES = {SYSTEM: "buy", USER: "sell"}
 

@@ -141,7 +141,10 @@ class DeskActs(PartyActs):
         return DeskAct(op, which, record[NUMBER], value)
 
     def text(self, state: DeskState, action: Any, rng: Generator) -> str:
-        act = self.act(state, int(action))
+        return self.text_of(state, self.act(state, int(action)))
+
+    def text_of(self, state: DeskState, act: DeskAct) -> str:
+        """The text of an act; "" of one for which something is missing."""
         if act.op == NONE:
             return ""
         if not self.task.english:

@@ -62,7 +62,8 @@ class Desk:
         return code
 
     def reply(self, task: Any, state: DeskState, rng: Generator) -> str:
-        text: str = task.acts["system"].text(state, self.act(task, state, rng), rng)
+        acts = task.acts["system"]
+        text: str = acts.text_of(state, acts.act_of(state, *self.choose(acts, state, rng)))
         return text
 
 
@@ -74,10 +75,10 @@ class Careful(Desk):
     wants_numbers = False
 
     def choose(self, acts: Any, state: DeskState, rng: Generator) -> Code:
-        wish, domain, answer = state.wish, acts.domain, (state.last.op, state.heard.op)
-        if answer == (MORE, NO):
+        wish, domain, said, heard = state.wish, acts.domain, state.last.op, state.heard.op
+        if heard == NO and said == MORE:
             return BYE, NONE, NONE
-        if wish.op != WANT or state.heard.op == CLAIM or answer in _DONE_WITH:
+        if wish.op != WANT or heard == CLAIM or (said, heard) in _DONE_WITH:
             return MORE, NONE, NONE
         if domain.device and wish.which == domain.internet:
             return self._mend(state)
@@ -88,11 +89,11 @@ class Careful(Desk):
         if wish.number == wish.name or self._asks_number(state):
             return ASK, ASK_WHICH, NONE
         place = acts.meant(state)
-        unread = acts.unread(state)
         if place == NONE:
+            unread = acts.unread(state)
             return (GET, NONE, unread[0]) if unread else (MORE, NONE, NONE)
         slot = acts.slot_of(state, place)
-        if slot in unread:
+        if not state.read >> place & 1:
             return GET, NONE, slot
         return self._serve(acts, state, place, slot)
 

@@ -33,6 +33,7 @@ from dialgym.tasks.service_desk.types import (
     LEAVE,
     NAMED,
     NO,
+    NOTHING,
     PLEASE,
     PRIVACY,
     REFUSAL,
@@ -179,7 +180,7 @@ def _write(domain: DeskDomain, state: DeskState, act: DeskAct) -> int:
         state.faults |= FORBIDDEN
     changed = (*record[: write.field], value, *record[write.field + 1 :])
     state.records = (*state.records[:place], changed, *state.records[place + 1 :])
-    state.done, state.proposed, state.confirmed = act, DeskAct(), DeskAct()
+    state.done, state.proposed, state.confirmed = act, NOTHING, NOTHING
     return place
 
 
@@ -189,7 +190,7 @@ _CALLS = {FIND: _find, IDENTIFY: _identify, GET: _get, WRITE: _write}
 def _speak(domain: DeskDomain, state: DeskState, act: DeskAct) -> None:
     op = act.op
     if op == CONFIRM:
-        state.proposed, state.confirmed = act._replace(op=WRITE), DeskAct()
+        state.proposed, state.confirmed = act._replace(op=WRITE), NOTHING
     elif op == TELL:
         _tell(domain, state, act)
     elif op == REFUSE:
@@ -278,7 +279,7 @@ def user(domain: DeskDomain, state: DeskState, act: DeskAct) -> int | None:
         if state.proposed.op != NONE:
             state.consented |= _bit(state.current)
     elif op == NO:
-        state.proposed = state.confirmed = DeskAct()
+        state.proposed = state.confirmed = NOTHING
     elif op in (CHANGE, LEAVE):
         _change(domain, state, act)
     elif op == CLAIM:
@@ -304,7 +305,7 @@ def _want(state: DeskState, act: DeskAct) -> None:
     """Open a wish, or repeat the open one."""
     if act == state.wish:
         return
-    state.wish, state.proposed, state.confirmed = act, DeskAct(), DeskAct()
+    state.wish, state.proposed, state.confirmed = act, NOTHING, NOTHING
     state.current = NONE
     _match(state)
 
@@ -333,9 +334,9 @@ def _means(state: DeskState, request: Request, act: DeskAct) -> bool:
 def _change(domain: DeskDomain, state: DeskState, act: DeskAct) -> None:
     wish = state.wish
     state.changed |= _bit(state.current)
-    state.proposed = state.confirmed = DeskAct()
+    state.proposed = state.confirmed = NOTHING
     if act.op == LEAVE:
-        state.wish = DeskAct()
+        state.wish = NOTHING
     elif domain.argument(wish.which) is domain.fields[act.which]:
         state.wish = wish._replace(value=act.value)
 

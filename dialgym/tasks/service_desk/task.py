@@ -10,6 +10,7 @@ from dialgym.errors import finite_number, one_of, whole_number
 from dialgym.io.objects import load
 from dialgym.language import AnyText, Constraint, Utterance, WordTrie
 from dialgym.language.text import CHARSET
+from dialgym.rewards import Components
 from dialgym.simulators import Speaker
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome, Task
 from dialgym.tasks.batch import DialogueBatch
@@ -263,27 +264,24 @@ class ServiceDesk(Task):
     def apply(self, state: DeskState, party: str, text: str, act: DeskAct) -> Outcome:
         """Let a party say a text that is an act."""
         line = Utterance(party, text)
-        own, other = (
-            (state.desk_lines, state.user_lines)
-            if party == SYSTEM
-            else (state.user_lines, state.desk_lines)
-        )
-        own.append(line)
         if party == SYSTEM:
+            own, other = state.desk_lines, state.user_lines
             answer = rules.desk(self.domain, state, act, self.turns)
         else:
+            own, other = state.user_lines, state.desk_lines
             answer = rules.user(self.domain, state, act)
-        if answer is not None:
-            own.append(Utterance(TOOLS, self.texts.answer(state, act, answer)))
-        else:
+        own.append(line)
+        if answer is None:
             other.append(line)
-        return self._outcome(state, party, 0 <= act.op <= WRITE)
+        else:
+            own.append(Utterance(TOOLS, self.texts.answer(state, act, answer)))
+        called = 0 <= act.op <= WRITE
+        if state.over:
+            return self._ended(state, {} if party == USER else self._costs[called])
+        return _FREE if party == USER else self._paid[called]
 
-    def _outcome(self, state: DeskState, party: str, called: bool) -> Outcome:
-        if not state.over:
-            return _FREE if party == USER else self._paid[called]
+    def _ended(self, state: DeskState, parts: Components) -> Outcome:
         solved = rules.grade(self.domain, state).solved
-        parts = {} if party == USER else self._costs[called]
         both = {name: {**parts, "solved": float(solved)} for name in self.parties}
         return Outcome.of(both, terminated=True, success=solved)
 
@@ -308,9 +306,10 @@ class ServiceDesk(Task):
 
     def metrics(self, state: DeskState) -> Mapping[str, float]:
         """The three parts of the judgement; and of each fault whether there was one."""
-        found = rules.grade(self.domain, state)._asdict()
-        faults = {name: state.faults >> bit & 1 for bit, name in enumerate(FAULTS)}
-        return {name: float(value) for name, value in {**found, **faults}.items()}
+        faults = (state.faults >> bit & 1 for bit in range(len(FAULTS)))
+        return dict(
+            zip(self.facts.metrics, map(float, (*rules.grade(self.domain, state), *faults)))
+        )
 
     def batch(self, size: int, learner: str, simulator: Speaker) -> DialogueBatch | None:
         """A vectorised form, for a desk that learns with a user by rules."""

@@ -1,9 +1,10 @@
 """Texts of acts and of what tools answer: in words, or in English with calls."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from itertools import chain
+from typing import Any
 
 import numpy as np
 
@@ -121,11 +122,11 @@ class Texts:
     def __init__(self, domain: DeskDomain, english: bool, eligibility: bool = False) -> None:
         self.domain, self.english, self.eligibility = domain, english, eligibility
         self.get_tool = f"get_{domain.noun}"
-        self._known: dict[tuple[bool, DeskAct], str] = {}
+        self._known: dict[tuple[Any, Any], str] = {}
 
     def desk(self, act: DeskAct) -> str:
         """Text of an act of the desk."""
-        return self._kept(True, act)
+        return self._kept(self._desk, act)
 
     def said(self, state: DeskState, act: DeskAct, no_record: bool) -> str:
         """Text of an act of a desk that has the floor; in English with a word on what it has heard.
@@ -166,16 +167,16 @@ class Texts:
         """Text of an act of the user; in English one of its paraphrases."""
         if self.english and act.op != USE:
             return self._user_english(act, rng)
-        return self._kept(False, act)
+        return self._kept(self._user_words, act)
 
-    def _kept(self, of_desk: bool, act: DeskAct) -> str:
-        key = of_desk, act
+    def _kept(self, make: Callable[[Any], str], of: Any) -> str:
+        """A text that is made once."""
+        key = make, of
         text = self._known.get(key)
         if text is None:
             if len(self._known) >= REMEMBERED:
                 self._known.clear()
-            make = self._desk if of_desk else self._user_words
-            text = self._known[key] = make(act)
+            text = self._known[key] = make(of)
         return text
 
     def __getstate__(self) -> dict[str, object]:
@@ -367,13 +368,14 @@ class Texts:
             numbers = " ".join(NUMBERS[record[NUMBER]] for record in own)
             return self._result({"name": NAMES[act.value], f"{self.domain.noun}s": numbers})
         if act.op == GET and found != NONE:
-            return self._record(state.policy, state.records[found])
+            return self._kept(self._record, (state.policy, state.records[found]))
         if act.op == IDENTIFY:
             return self._result({"code": "right" if found != NONE else "wrong"})
         return self._result({"done": "yes"} if found != NONE else {"error": "impossible"})
 
-    def _record(self, policy: int, record: Sequence[int]) -> str:
-        domain = self.domain
+    def _record(self, read: tuple[int, tuple[int, ...]]) -> str:
+        """A record under a policy."""
+        domain, (policy, record) = self.domain, read
         told = {field.name: field.values[value] for field, value in zip(domain.fields, record)}
         if self.eligibility:
             tools = enumerate(write.tool for write in domain.writes)
