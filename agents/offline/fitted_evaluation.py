@@ -48,11 +48,13 @@ class Moments(NamedTuple):
 class PolicyValue(NamedTuple):
     """An estimate of a policy's mean return.
 
-    `error` is the standard error over dialogues (delete-a-group jackknife), nan of one group.
+    `error` is the standard error over dialogues (delete-a-group jackknife), nan of one group;
+    `left_out` (g,) float64 are the estimates without each of the groups.
     """
 
     value: float
     error: float
+    left_out: np.ndarray
 
 
 class Weighted(NamedTuple):
@@ -103,13 +105,21 @@ def fitted_value(parts: list[Moments], gamma: float = 1.0, ridge: float = 1e-6) 
         ValueError: the steps do not settle, but grow.
     """
     value = _limit(_added(parts), gamma, ridge)
-    if len(parts) == 1:
-        return PolicyValue(value, float("nan"))
-    left_out = [_added([*parts[:i], *parts[i + 1 :]]) for i in range(len(parts))]
-    values = np.array([_limit(one, gamma, ridge) for one in left_out])
-    count = len(parts)
-    error = np.sqrt((count - 1) / count * np.square(values - values.mean()).sum())
-    return PolicyValue(value, float(error))
+    rest = [_added([*parts[:i], *parts[i + 1 :]]) for i in range(len(parts)) if len(parts) > 1]
+    return _with_error(value, np.array([_limit(one, gamma, ridge) for one in rest]))
+
+
+def difference(first: PolicyValue, second: PolicyValue) -> PolicyValue:
+    """The first less the second of the same dialogues, whose luck both share."""
+    return _with_error(first.value - second.value, first.left_out - second.left_out)
+
+
+def _with_error(value: float, left_out: np.ndarray) -> PolicyValue:
+    if not len(left_out):
+        return PolicyValue(value, float("nan"), left_out)
+    count = len(left_out)
+    error = np.sqrt((count - 1) / count * np.square(left_out - left_out.mean()).sum())
+    return PolicyValue(value, float(error), left_out)
 
 
 def _added(parts: list[Moments]) -> Moments:

@@ -16,7 +16,7 @@ from typing import Any
 
 import agents
 from agents.experiments.training_job import LONG, train_quietly
-from agents.offline.fitted_evaluation import FittedEvaluation, PolicyValue
+from agents.offline.fitted_evaluation import FittedEvaluation, difference
 from benchmarks.recipes.job import RecipeJob
 from dialgym.datasets import Dataset, load_dataset
 from dialgym.datasets.foreign import Choices, import_dialogues
@@ -89,8 +89,8 @@ def rows(place: Path) -> Iterator[dict[str, Any]]:
 def estimates(job: RecipeJob, part: Episodes) -> dict[str, float]:
     """Fitted and weighted estimates on the dialogues that are held out, and likeness to people.
 
-    `again` is the fitted value by the trunk of the next seed. For the policy that is no model all
-    are what people were given.
+    `above` is the fitted value less the clone's, `again` that by the trunk of the next seed. For
+    the policy that is no model the value is what people were given.
     """
     held_out = people(job, "test")
     likeness = {"likeness": float((part.returns / part.lengths).mean())}
@@ -98,20 +98,24 @@ def estimates(job: RecipeJob, part: Episodes) -> dict[str, float]:
         returns = held_out.returns
         error = float(returns.std(ddof=1) / len(returns) ** 0.5)
         return {**likeness, "value": float(returns.mean()), "error": error}
-    policy = agents.load(job.model, device="cpu").policy
-    greedy = job.method.actions == "greedy"
-    found: list[PolicyValue] = []
-    for name in ("reader", "reader+1"):
-        reader = agents.load(job.of(name).model, device="cpu")
-        evaluation = FittedEvaluation(reader, held_out, **job.recipe.options["evaluation"])
-        found.append(evaluation.value(policy, greedy))
-    clone = agents.load(job.of("BC").model, device="cpu")
-    weighted = FittedEvaluation(clone, held_out).weighted(policy)
+    clone, reader, another, learned = (
+        agents.load(one.model, device="cpu")
+        for one in (*(job.of(name) for name in ("BC", "reader", "reader+1")), job)
+    )
+    settings, greedy = job.recipe.options["evaluation"], job.method.actions == "greedy"
+    evaluation = FittedEvaluation(reader, held_out, **settings)
+    value = evaluation.value(learned.policy, greedy)
+    above = difference(value, evaluation.value(clone.policy))
+    weighted = FittedEvaluation(clone, held_out).weighted(learned.policy)
     return {
         **likeness,
-        "value": found[0].value,
-        "error": found[0].error,
-        "again": found[1].value,
+        "value": value.value,
+        "error": value.error,
+        "above": above.value,
+        "above, error": above.error,
+        "again": FittedEvaluation(another, held_out, **settings)
+        .value(learned.policy, greedy)
+        .value,
         "weighted": weighted.value,
         "size": weighted.size,
     }

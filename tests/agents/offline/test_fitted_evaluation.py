@@ -10,6 +10,7 @@ import dialgym
 from agents import BC, ILQL
 from agents.offline.fitted_evaluation import (
     FittedEvaluation,
+    difference,
     fitted_value,
     moments,
     speech,
@@ -101,6 +102,10 @@ def test_the_error_is_that_of_a_mean_where_nothing_depends_on_the_policy():
     found = fitted_value(parts, ridge=0.0)
     assert found.value == pytest.approx(rewards.mean(), rel=1e-12)
     assert found.error == pytest.approx(rewards.std(ddof=1) / 50**0.5, rel=1e-12)
+    twice = fitted_value([part._replace(reward=3 * part.reward + 1) for part in parts], ridge=0.0)
+    less = difference(twice, found)
+    assert less.value == pytest.approx(twice.value - found.value)
+    assert less.error == pytest.approx(2 * found.error)
 
 
 def test_an_iteration_that_grows_is_an_error():
@@ -208,7 +213,7 @@ def test_who_held_the_dialogues_has_their_mean_return(env, games):
     weighted = evaluation.weighted(clone.policy)
     assert weighted.value == pytest.approx(games.returns.mean(), rel=1e-6)
     assert weighted.size == pytest.approx(len(games))
-    assert np.isfinite(evaluation.value(clone.policy)).all()
+    assert np.isfinite(evaluation.value(clone.policy)[:2]).all()
     other = agents.DecisionTransformer("GPTPolicy", env, policy_kwargs=SMALL, device="cpu")
     with pytest.raises(ValueError, match=r"got ReturnGPTPolicy; play it with dialgym\.evaluate"):
         evaluation.value(other.policy)
