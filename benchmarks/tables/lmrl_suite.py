@@ -9,7 +9,7 @@ rows of the learners beside it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -118,8 +118,7 @@ def on_their_scale(figures: Figures, rows: Sequence[ExperimentRow]) -> str:
         }
         known = SUITE[task_of(place)]
         lines.append([*_cells(place, scores), f"{max(known):.1f}"])
-    left = [[name, *_unknown(), f"{max(SUITE[name]):.1f}"] for name in unmade()]
-    return markdown_table([["LMRL-Gym's scale", *_learners(), "LMRL-Gym's best"], *lines, *left])
+    return markdown_table([["LMRL-Gym's scale", *_learners(), "LMRL-Gym's best"], *lines])
 
 
 def on_our_scale(figures: Figures, rows: Sequence[ExperimentRow]) -> str:
@@ -132,8 +131,7 @@ def on_our_scale(figures: Figures, rows: Sequence[ExperimentRow]) -> str:
             for name, values in _returns(place, rows).items()
         }
         lines.append([*_cells(place, scores), f"{random:.2f}", f"{best:.3f}"])
-    left = [[name, *_unknown(), "", ""] for name in unmade()]
-    return markdown_table([["our scale", *_learners(), "random", "optimal"], *lines, *left])
+    return markdown_table([["our scale", *_learners(), "random", "optimal"], *lines])
 
 
 def each(figures: Figures, rows: Sequence[ExperimentRow]) -> str:
@@ -152,18 +150,8 @@ def task_of(place: PanelEnvironment) -> str:
     return max((name for name in SUITE if place.short.startswith(name)), key=len)
 
 
-def unmade() -> Iterator[str]:
-    """Tasks of the suite of which the panel has no environment."""
-    made = {task_of(place) for place in panel_named(PANEL).environments}
-    return (name for name in SUITE if name not in made)
-
-
 def _learners() -> list[str]:
     return [*panel_named(PANEL).algorithms]
-
-
-def _unknown() -> list[str]:
-    return [NOT_MADE] * len(_learners())
 
 
 def _by_learner(
