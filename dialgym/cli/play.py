@@ -334,6 +334,8 @@ def _finish(dialogue: Dialogue, player: Any, watched: bool) -> None:
         render("human", task, state, party)
     else:
         player.show(task, state, party)
+    for line in task.judgement(state) if hasattr(task, "judgement") else ():
+        console.print(line, style="dim", markup=False)
     for speaker, text, private in task.transcript(state, other_party(task, party)):
         if private:
             console.print(f"({speaker}, in private: {text})", style="dim", markup=False)

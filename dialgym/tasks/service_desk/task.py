@@ -15,7 +15,7 @@ from dialgym.simulators import Speaker
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome, Task
 from dialgym.tasks.batch import DialogueBatch
 from dialgym.tasks.briefs import length_sentence, turns_sentence
-from dialgym.tasks.hidden import Hidden
+from dialgym.tasks.hidden import Hidden, hide
 from dialgym.tasks.service_desk import rules
 from dialgym.tasks.service_desk.desk_goals import SIZES, goal_of
 from dialgym.tasks.service_desk.domains import DOMAINS, NONE
@@ -297,7 +297,7 @@ class ServiceDesk(Task):
 
     def observed(self, state: DeskState, party: str) -> DeskState:
         """A copy in which records are hidden, those of the goal too."""
-        seen: DeskState = super().observed(state, party)
+        seen: DeskState = hide(state, self.hidden_fields[party], self.name, party)
         if party == USER:
             told = ((name, getattr(state.goal, name)) for name in ("records", "end"))
             hidden = {name: Hidden(value, (self.name, party, name)) for name, value in told}
@@ -310,6 +310,13 @@ class ServiceDesk(Task):
         return dict(
             zip(self.facts.metrics, map(float, (*rules.grade(self.domain, state), *faults)))
         )
+
+    def judgement(self, state: DeskState) -> list[str]:
+        """Sentences on each wish and each fault of a dialogue that is over."""
+        from dialgym.tasks.service_desk.judgement import judged
+
+        *lines, _ = judged(self.domain, state)
+        return [f"{line}." for line, _ in lines]
 
     def batch(self, size: int, learner: str, simulator: Speaker) -> DialogueBatch | None:
         """A vectorised form, for a desk that learns with a user by rules."""

@@ -300,7 +300,7 @@ class Texts:
         """Notes on a wish, in at most fourteen words each."""
         domain = self.domain
         act = DeskAct(WANT, request.kind, request.number, request.value, request.name)
-        wish = f"you want {self._plain_wish(act)}" if self.english else " ".join(self._wanted(act))
+        wish = f"you want {self.plain_wish(act)}" if self.english else " ".join(self._wanted(act))
         comma = "," if self.english else ""
         mind = " change your mind and" if self.english else ""
         later = f"{comma} but say which only when asked" if request.way in LATER else ""
@@ -318,7 +318,8 @@ class Texts:
             notes.append(f"when refused{comma} you claim that {clause}")
         return notes
 
-    def _plain_wish(self, act: DeskAct) -> str:
+    def plain_wish(self, act: DeskAct) -> str:
+        """A wish in English, after ``want``."""
         if act.which < len(self.domain.writes):
             return f"the desk to {self._exact(act)}"
         if self.domain.device and act.which == self.domain.internet:

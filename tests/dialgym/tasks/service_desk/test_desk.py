@@ -368,6 +368,7 @@ def test_nobody_is_told_what_it_may_not_know():
 
 def test_a_picture_when_all_is_over():
     state, _ = serve(SHOP, "careful")
+    assert all(line.endswith(": met.") for line in SHOP.judgement(state))
     picture = SHOP.picture(state)
     assert picture.dtype == np.uint8
     assert picture.shape[1:] == (760, 3)

@@ -181,6 +181,13 @@ def test_a_person_who_says_what_a_desk_cannot_use_is_told_so():
     assert SHOP.metrics(state)["database"] == SHOP.metrics(state)["policy"] == 1.0
 
 
+def test_a_person_is_told_how_a_dialogue_was_judged():
+    _, state = held(SHOP, 3, ["cancel the vase", "olga moser", "61", "no", "no"])
+    assert SHOP.judgement(state) == ["The user wants the desk to cancel order 50: not met."]
+    state.faults = 2
+    assert SHOP.judgement(state)[1:] == ["Fault: something was changed without a yes to just that."]
+
+
 def test_a_person_is_asked_for_what_a_wish_lacks():
     lines = ["can i swap something", "irene lopez", "66", "86", "white", "no", "return the vase"]
     said, _ = held(SHOP, 0, lines)
