@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from dialgym.language.text import plain
 from dialgym.tasks.service_desk.domains import (
@@ -87,7 +88,7 @@ class Reader:
 
     def __init__(self, domain: DeskDomain) -> None:
         self.domain = domain
-        self._known: dict[tuple[str, str, tuple[int, ...]], DeskAct] = {}
+        self._known: dict[tuple[Any, ...], DeskAct] = {}
         self._english = EnglishReader(domain)
         self._writes = {write.tool: at for at, write in enumerate(domain.writes)}
         self._get = f"get_{domain.noun}"
@@ -97,8 +98,12 @@ class Reader:
         return {**self.__dict__, "_known": {}}
 
     def read(self, party: str, text: str, last: DeskAct = NOTHING) -> DeskAct:
-        """The act of a text of a party; a user's after the last act of the desk."""
-        key = party, text, last[:2]
+        """The act of a text of a party; a user's English after the last act of the desk."""
+        act = self._known.get((party, text))
+        return self._read(party, text, last) if act is None else act
+
+    def _read(self, party: str, text: str, last: DeskAct) -> DeskAct:
+        key: tuple[Any, ...] = party, text, last[:2]
         act = self._known.get(key)
         if act is None:
             if len(self._known) >= REMEMBERED:
@@ -107,7 +112,9 @@ class Reader:
             act = self._words(desk, said.split())
             if act.op == NONE:
                 act = self._call(desk, said)
-            if act.op == NONE:
+            if act.op != NONE:  # whatever was said before
+                key = party, text
+            else:
                 act = self._english.desk(said) if desk else self._english.user(said, last)
             self._known[key] = act
         return act
