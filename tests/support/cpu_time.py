@@ -21,11 +21,13 @@ def cpu_seconds() -> float:
 
 
 class CpuTime:
-    """Counts the time between two reports, phase by phase; workers of pytest-xdist send theirs."""
+    """Counts the time between two reports, phase by phase.
+
+    Workers of pytest-xdist have ended when the total is printed: it holds theirs already.
+    """
 
     def __init__(self) -> None:
         self.last = 0.0
-        self.workers: list[float] = []
         self.tests: Counter[str] = Counter()
 
     @pytest.hookimpl(wrapper=True)
@@ -41,14 +43,6 @@ class CpuTime:
     def pytest_runtest_logreport(self, report: Any) -> None:
         self.tests[report.nodeid] += getattr(report, "cpu_seconds", 0.0)
 
-    def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        if hasattr(session.config, "workeroutput"):
-            session.config.workeroutput["cpu_seconds"] = cpu_seconds()
-
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_testnodedown(self, node: Any) -> None:
-        self.workers.append(getattr(node, "workeroutput", {}).get("cpu_seconds", 0.0))
-
     def pytest_terminal_summary(self, terminalreporter: Any, config: pytest.Config) -> None:
         terminalreporter.section("CPU time")
         for line in self.lines(config.getoption("dearest")):
@@ -62,9 +56,8 @@ class CpuTime:
             for test, seconds in self.tests.items():
                 costs[test.split(mark)[0]] += seconds
             lines += [f"{cost:7.1f} s  {kind} {name}" for name, cost in costs.most_common(dearest)]
-        total = sum(self.workers, cpu_seconds())
-        all_of = f"{len(self.workers) + 1} processes and of what they started"
-        return [*lines, f"{total:7.1f} s  of {all_of}; `make test` may cost {BAR} s in all"]
+        total = f"{cpu_seconds():7.1f} s  of all processes"
+        return [*lines, f"{total}; `make test` may cost {BAR} s in all"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
