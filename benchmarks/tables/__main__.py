@@ -146,9 +146,9 @@ def how() -> dict[str, str]:
     return {**rows, **own, **recipes, **records, **OTHERS}
 
 
-def make(out: Path) -> None:
-    """Make the tables of docs/results with committed rows, in a folder."""
-    for name, command in LEADERBOARD.items():
+def make(out: Path, panels: Mapping[str, str] = LEADERBOARD) -> None:
+    """Make the tables of docs/results with committed rows, in a folder; of panels those named."""
+    for name, command in panels.items():
         where = ["--results", str(ROWS), "--markdown", str(out / f"{name}.md")]
         app(["leaderboard", *command.split(), *where], standalone_mode=False)
     for name, command in RECIPES.items():
@@ -179,11 +179,11 @@ def make_pydial(folder: Path) -> None:
     write_text(folder / TABLES, markdown(Results.load(folder), older_in(folder)))
 
 
-def differing() -> list[str]:
-    """Names of the files that are not what the committed rows give."""
+def differing(panels: Mapping[str, str] = LEADERBOARD) -> list[str]:
+    """Names of the files that are not what the committed rows give; of panels those named."""
     with TemporaryDirectory() as name:
         folder = Path(name)
-        make(folder)
+        make(folder, panels)
         pydial = folder / PYDIAL
         pydial.mkdir()
         for file in (ROWS / PYDIAL).iterdir():

@@ -49,6 +49,7 @@ def test_speed_prints_and_writes_its_figures(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("name", ["Wordle-20-v0", "DailyDialog-v0"])
+@pytest.mark.slow
 def test_steps_of_a_family_are_counted_in_dialogues_that_go_on(name, monkeypatch):
     monkeypatch.setattr(families, "STEPS", 40)
     monkeypatch.setattr(families, "ROWS", 2)

@@ -261,9 +261,7 @@ def of_moments(method):
     return replace(method, hyperparameters=hyperparameters)
 
 
-@pytest.mark.parametrize(
-    "method", quick("smollm2", "GRPO, LoRA", "few-shot", "zero-shot, masked"), ids=str
-)
+@pytest.mark.parametrize("method", quick("smollm2", "GRPO, LoRA"), ids=str)
 def test_a_language_model_learns_within_the_constraint(method, model, tmp_path):
     recipe = small("smollm2", stored=6)
     whole = read_recipe("smollm2").methods
@@ -325,6 +323,7 @@ def test_negotiators_play_a_clone_of_people(people, tmp_path):
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_those_who_learn_with_themselves_meet_others(people, tmp_path, monkeypatch):
     monkeypatch.setattr("agents.training.prepare.STOCK_INTERVAL", 1)
     recipe = small("bargain_self_play", 4, 3, hyperparameters={"n_envs": 4})

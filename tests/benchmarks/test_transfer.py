@@ -88,6 +88,7 @@ def test_the_point_of_training_is_the_leaderboards_row(done, out):
     assert np.mean(clean) > np.mean(noisy)
 
 
+@pytest.mark.slow
 def test_users_and_environments_where_they_fit(done, out):
     users = performed("users", done, out)
     assert [j.target.name for j in users][:3] == ["standard", "unfriendly", "impatient"]

@@ -16,6 +16,7 @@ import dialgym
 from agents.registry import ALGORITHMS
 from dialgym.io.objects import load
 from dialgym.language.bubbles import COLOURS
+from tests.support.by_day import by_day
 from tests.support.checkers import checker
 from tests.support.scripts import ROOT, script
 
@@ -136,11 +137,19 @@ SMALLER = {
 """What `make test` runs in place of the sizes on a page; `make nightly` runs those."""
 
 
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+READ_FIRST = [
+    ROOT / "README.md",
+    *(
+        ROOT / "docs" / f"{page}.md"
+        for page in ("quickstart", "training", "offline", "own_task", "own_dialogues", "chat")
+    ),
+]
+
+
 @pytest.mark.parametrize("smaller", [SMALLER, pytest.param({}, marks=pytest.mark.slow)],
                          ids=["small", "whole"])  # fmt: skip
-@pytest.mark.parametrize(
-    "page", [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))], ids=lambda page: page.stem
-)
+@pytest.mark.parametrize("page", by_day(PAGES, *READ_FIRST), ids=lambda page: page.stem)
 def test_the_code_on_a_page_runs(
     page: Path, smaller: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

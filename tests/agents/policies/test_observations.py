@@ -56,6 +56,7 @@ class Shown(Echo):
         return {"tokens": row, "features": features.reshape(2, 2)}
 
 
+@pytest.mark.slow
 def test_a_policy_that_is_shown_what_to_say_learns_it(tmp_path):
     env = make_vec_env(Shown, 32, seed=0)
     kwargs = {"n_layer": 1, "n_embd": 32, "n_head": 2}

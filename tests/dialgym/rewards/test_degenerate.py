@@ -53,7 +53,7 @@ def hacked(hack, text, parent):
 
 
 @pytest.mark.parametrize("name", sorted(set(reward_rows()) - NEEDS_A_MODEL))
-@pytest.mark.parametrize("count", [120, pytest.param(400, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [60, pytest.param(400, marks=pytest.mark.slow)])
 def test_no_reward_prefers_a_hack(name, count, data):
     """People's replies to the parents of real dialogues against the same hacks everywhere."""
     turns = [reply for reply, _ in real_turns(data, "test") if reply.context]

@@ -226,6 +226,7 @@ def test_hostile_text_stays_text(page):
     assert all_of(page, "main script, main img[src=x]") == []
 
 
+@pytest.mark.slow
 def test_themes_and_keys(page):
     go(page, "#/")
     before = page.execute_script("return getComputedStyle(document.body).backgroundColor")

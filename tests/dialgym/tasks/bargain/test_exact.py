@@ -11,6 +11,7 @@ from dialgym.tasks.bargain import Bargain, BargainState
 from dialgym.tasks.bargain.best_response import ResponseSearch
 from dialgym.tasks.bargain.exact import kalai_smorodinsky, measures, nash, pareto
 from dialgym.tasks.bargain.policies import PARTNERS, BayesResponse, BestResponse
+from tests.support.by_day import at_night
 
 POINTS = st.lists(st.tuples(st.integers(0, 10), st.integers(0, 10)), min_size=1, max_size=30)
 
@@ -67,12 +68,14 @@ def brute_force(task: Bargain, state: BargainState, party: int, partner) -> int:
 GAMES = {game: Bargain(game, turns=2) for game in ("items", "goods", "price")}
 COUNTS = {"items": 25, "goods": 6, "price": 25}
 """Of games, in each of two parties and five partners: 560 in all. A game of goods has 64 deals."""
+FEWER = {"items": 5, "goods": 1, "price": 5}
 
 
 @pytest.mark.parametrize(
     ("game", "party", "partner"), list(product(GAMES, (0, 1), PARTNERS)), ids=lambda v: str(v)
 )
-def test_best_responses_are_those_of_brute_force(game, party, partner):
+@pytest.mark.parametrize("counts", [FEWER, at_night(COUNTS)], ids=["fewer", "all"])
+def test_best_responses_are_those_of_brute_force(game, party, partner, counts):
     """From the first act of the party on."""
     task, other = GAMES[game], PARTNERS[partner]()
     search = ResponseSearch(other)
@@ -81,8 +84,8 @@ def test_best_responses_are_those_of_brute_force(game, party, partner):
         row
         for row in np.random.default_rng([party, 1]).permutation(len(task.game.scenarios))[:400]
         if task.game.possible[task.game.table_of[0][task.game.scenarios[row, 0]]].sum() <= least
-    ][: COUNTS[game]]
-    assert len(small) == COUNTS[game]
+    ][: counts[game]]
+    assert len(small) == counts[game]
     for row in small:
         state = BargainState(*task.game.scenarios[row].tolist())
         if party:
