@@ -29,9 +29,9 @@ class DPO(OfflineAlgorithm):
     With r(d) = sum over the turns t of a dialogue d, of T turns, of phi(t, T) log pi(turn) /
     pi_ref(turn), the loss of a pair is -log sigmoid(beta (r(better) - r(worse))). What the other
     party says is no choice of the learner's and counts nothing. phi is 1 in M-DPO (Xiong et al.
-    2024, arXiv 2409.02392, section 3); in DMPO it is (1 - g^(T - t)) / (1 - g^T), t from 0, by
+    2024, arXiv 2409.02392); in DMPO it is (1 - g^(T - t)) / (1 - g^T), t from 0, by
     which early turns count more and long dialogues no more than short ones (Shi et al. 2024, arXiv
-    2406.14868, equation 12). g = 0 is M-DPO; with g = 1 it is (T - t) / T.
+    2406.14868). g = 0 is M-DPO; with g = 1 it is (T - t) / T.
 
     The reference pi_ref is the policy that learning first begins with, and stays: begin with a
     clone (`agents.start_from`). Each dialogue of the data that has a partner stands once in an
@@ -47,7 +47,7 @@ class DPO(OfflineAlgorithm):
         margin: least difference of the returns of a pair.
         turn_gamma: g.
         policy_weight: of cloning the better dialogue beside, -log pi by token or act (Pang et al.
-            2024, arXiv 2404.19733, equation 1): else what was said may become less likely in both.
+            2024, arXiv 2404.19733): else what was said may become less likely in both.
         kwargs: further arguments of `OfflineAlgorithm`; `gamma` is not asked.
 
     Raises:
