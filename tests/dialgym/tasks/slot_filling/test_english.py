@@ -176,7 +176,7 @@ def test_the_system_may_name_summary_acts_in_english_too():
     [
         (["--as", "user", "--seed", "3"],
          ["thai food", "the north", "anything", "what is the phone number", "thank you, goodbye"],
-         ["user: I want ", ", and to know the name", "system: Hello, how may I help you?",
+         ["note: I want ", ", and to know the name", "system: Hello, how may I help you?",
           "ved in 5 turns"]),
         (["--seed", "4"],
          ["request food", "what area?", "request pricerange", "inform", "inform_byname", "bye"],
