@@ -29,8 +29,9 @@ from agents.storage.models import read_model
 from agents.storage.models import save as save_model
 from agents.training.interrupts import Interrupt, Interrupted
 from dialgym.io.files import write_atomically
+from dialgym.io.saved_models import UNFINISHED
 
-FILE = "checkpoint.zip"
+FILE = UNFINISHED
 BEFORE = "checkpoint-before.zip"
 STOCK_STATE = ("_last_lstm_states",)
 """Attributes that stock algorithms keep between rollouts, and do not save with the model."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.tables.lmrl import anchors_of, lmrl_score
+from benchmarks.tables.lmrl import anchors_of, lmrl_score, our_score
 from benchmarks.tables.records import Figures, counted, from_counts, mean_and_half, run_measurement
 from benchmarks.tables.worlds import DATA, played
 from dialgym.experiments.tables import markdown_table
@@ -48,7 +48,7 @@ def table(figures: Figures) -> str:
     for name, counts in figures["returns"].items():
         returns, exact = from_counts(counts), figures["exact"].get(name)
         mean = float(returns.mean())
-        ours = 100 * (mean - least) / (best - least)
+        ours = our_score(mean, least, best)
         known = "" if exact is None else f"{exact:.3f}"
         score = lmrl_score(mean, *anchors)
         rows.append((name, mean_and_half(returns), f"{score:.1f}", f"{ours:.1f}", known))

@@ -135,7 +135,7 @@ def table(figures: Figures) -> str:
 
 
 def _first(codes: list[int], questions: int) -> str:
-    """How many utterances there are of each kind; the number that a single question names."""
+    """Counts of the utterances of each kind; of a single question, its text."""
     asked = [code for code in codes if code < questions]
     if codes == asked and len(asked) == 1:
         return f"more than {asked[0] + 1}?"

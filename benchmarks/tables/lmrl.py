@@ -98,6 +98,11 @@ def lmrl_score(r: float, least: float, mean: float, best: float) -> float:
     return 50 + 50 * (r - mean) / (best - mean)
 
 
+def our_score(r: float, random: float, best: float) -> float:
+    """0 for the mean return of the `random` policy, 100 for that of the `best` one."""
+    return 100 * (r - random) / (best - random)
+
+
 def measure(games: int) -> dict[str, Any]:
     """Returns of the first stored games of each panel and environment, counted."""
     panels = [panel_named(name) for name in PANELS]

@@ -18,7 +18,14 @@ import numpy as np
 
 import dialgym
 from benchmarks.recipes.tables import with_interval
-from benchmarks.tables.lmrl import HEAD, anchors_of, learner_line, lmrl_score, mean_return
+from benchmarks.tables.lmrl import (
+    HEAD,
+    anchors_of,
+    learner_line,
+    lmrl_score,
+    mean_return,
+    our_score,
+)
 from benchmarks.tables.records import RECORDS, Figures, counted, run_measurement
 from dialgym.experiments.panel import PanelEnvironment, panel_named
 from dialgym.experiments.row import ExperimentRow
@@ -127,7 +134,7 @@ def on_our_scale(figures: Figures, rows: Sequence[ExperimentRow]) -> str:
     for place in panel_named(PANEL).environments:
         random, best = figures[place.id]["random"], figures[place.id]["optimal"]
         scores = {
-            name: [100 * (value - random) / (best - random) for value in values]
+            name: [our_score(value, random, best) for value in values]
             for name, values in _returns(place, rows).items()
         }
         lines.append([*_cells(place, scores), f"{random:.2f}", f"{best:.3f}"])

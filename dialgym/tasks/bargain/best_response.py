@@ -120,7 +120,8 @@ class ResponseSearch:
         self, task: Bargain, rows: list[list[BargainState]], party: int, known: dict[Any, Found]
     ) -> list[int]:
         """Points of beliefs in which the partner is to answer, unless a dialogue is over."""
-        answers = iter(self._answers(task, [s for row in rows for s in row if not s.over], party))
+        going = [one for row in rows for one in row if not one.over]
+        answers = iter(_said(self.partner, task, going, 1 - party))
         values = []
         for row in rows:
             value, parts = 0, dict[int, list[BargainState]]()
@@ -134,10 +135,6 @@ class ResponseSearch:
                     parts.setdefault(answer, []).append(one)
             values.append(value + sum(self._best(task, p, party, known)[0] for p in parts.values()))
         return values
-
-    def _answers(self, task: Bargain, states: list[BargainState], party: int) -> list[int]:
-        """The acts of the partner of a party."""
-        return _said(self.partner, task, states, 1 - party) if states else []
 
     def _key(self, task: Bargain, belief: Belief, party: int) -> tuple[Any, ...]:
         """Whatever the rest of the dialogue depends on."""
@@ -183,7 +180,9 @@ def _after(task: Bargain, state: BargainState, code: int) -> BargainState:
 
 
 def _said(partner: Any, task: Bargain, states: list[BargainState], party: int) -> list[int]:
-    """The acts of who plays a party, which draws nothing."""
+    """The acts of who plays a party, which draws nothing; none where there are no dialogues."""
+    if not states:
+        return []
     codes: list[int] = partner.choose(
         task, party, view_of(states, party), [None] * len(states)
     ).tolist()

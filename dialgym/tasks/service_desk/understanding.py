@@ -219,8 +219,10 @@ class EnglishReader:
         if _REFUSES.search(text):
             return DeskAct(REFUSE)
         told = self._telling(_QUESTION.sub("", text))
-        if told.op != NONE or _MORE.search(text):
-            return told if told.op != NONE else DeskAct(MORE)
+        if told.op != NONE:
+            return told
+        if _MORE.search(text):
+            return DeskAct(MORE)
         write, value = self._change(text)
         if write != NONE and (_CONFIRMS.search(text) or text.endswith("?")):
             number = self._number(text, bare=True)
