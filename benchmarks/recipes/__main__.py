@@ -41,7 +41,7 @@ def main() -> None:
         parser.error(str(error))
     print("\n" + report(recipe, table))
     if given.plot:
-        plot(table, given.plot)
+        plot(table, given.plot, recipe.pictured)
 
 
 if __name__ == "__main__":

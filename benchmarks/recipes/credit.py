@@ -23,7 +23,11 @@ from dialgym.experiments.advantages import (
 FOR_CREDIT = ("anchors", "values")
 """Settings that credit is made of, and dialogues are not."""
 GOOD = 0.9
-"""Share of the way from the first rollout to the best play."""
+"""Share of the way from the first dialogues to the best play."""
+FIRST = 128
+"""Dialogues that are the first: one rollout that cuts dialogues has the short ones alone."""
+BEGUN = 256
+"""Dialogues that are begun for the mean of what the best play can expect."""
 SMOOTH = 1024
 """Dialogues of the mean that must come so far."""
 LEAST = 8
@@ -33,10 +37,11 @@ LEAST = 8
 def agreement_with_truth(job: RecipeJob, _: Any) -> dict[str, float]:
     """Agreement of the credit of fresh dialogues with their worth, early in training, as a whole
     and by the number of the turn; and the tokens after which play was good."""
-    return {**_credit(job), **_learning(job)}
+    return {**credit_beside_truth(job, _), **_learning(job)}
 
 
-def _credit(job: RecipeJob) -> dict[str, float]:
+def credit_beside_truth(job: RecipeJob, _: Any) -> dict[str, float]:
+    """The first of both, of environments whose best play nobody knows."""
     env_id, options, settings = job.method.environment, job.recipe.options, job.method.settings
     plain = {name: value for name, value in settings.items() if name not in FOR_CREDIT}
     kept = (job.folder / "checkpoints").glob("model_*_steps.zip")
@@ -92,19 +97,33 @@ def numbers_of(turns: Sequence[Decision]) -> np.ndarray:
 
 def _learning(job: RecipeJob) -> dict[str, float]:
     """Tokens after which play was good, all if it never was; whether it was; the best play."""
-    curve = read_curve_rows(job.folder)
+    curve = [row for row in read_curve_rows(job.folder) if float(row["episodes"])]
     settings = {name: v for name, v in job.method.settings.items() if name not in FOR_CREDIT}
     env: Any = gym.make(job.method.environment, **settings, values=True)
-    best = float(env.reset(seed=0)[1]["value"])
+    best = float(np.mean([env.reset(seed=seed)[1]["value"] for seed in range(BEGUN)]))
     env.close()
     returns, counts, tokens = (
         np.array([float(row[name]) for row in curve])
         for name in ("mean_return", "episodes", "timesteps")
     )
-    means = trailing_means(returns, counts)
-    good = np.flatnonzero(means >= returns[0] + GOOD * (best - returns[0]))
-    reached = float(tokens[good[0]] if len(good) else tokens[-1])
-    return {"best": best, "tokens": reached, "reached": float(len(good) > 0)}
+    rollout = rollout_of_good_play(returns, counts, best)
+    reached = float(tokens[-1 if rollout is None else rollout])
+    return {"best": best, "tokens": reached, "reached": float(rollout is not None)}
+
+
+def rollout_of_good_play(returns: np.ndarray, counts: np.ndarray, best: float) -> int | None:
+    """The first rollout whose mean, with those before it, has come `GOOD` of the way to the best.
+
+    Args:
+        returns: (m,) mean returns of rollouts.
+        counts: (m,) their dialogues.
+        best: the return of the best play.
+    """
+    first = min(int(np.searchsorted(counts.cumsum(), FIRST)), len(counts) - 1)
+    start = np.average(returns[: first + 1], weights=counts[: first + 1])
+    means = trailing_means(returns, counts)[first:]
+    good = np.flatnonzero(means >= start + GOOD * (best - start))
+    return first + int(good[0]) if len(good) else None
 
 
 def trailing_means(returns: np.ndarray, counts: np.ndarray) -> np.ndarray:

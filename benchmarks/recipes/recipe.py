@@ -90,6 +90,7 @@ class Recipe:
         methods: by name, each after those that it builds on.
         data: stored dialogues by name.
         options: values that its hooks read.
+        pictured: titles of the measured figures that a picture shows beside the return, by name.
     """
 
     name: str
@@ -99,10 +100,11 @@ class Recipe:
     methods: Mapping[str, Method]
     data: Mapping[str, Dialogues]
     options: Values = field(default_factory=dict)
+    pictured: Mapping[str, str] = field(default_factory=dict)
 
 
 GROUP = ("prefix", "environment", "settings", "data", "methods")
-OWN = ("episodes", "columns", "note", "options")
+OWN = ("episodes", "columns", "note", "options", "pictured")
 
 
 def names() -> list[str]:

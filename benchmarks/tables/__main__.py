@@ -76,6 +76,7 @@ RECIPES: Mapping[str, str] = MappingProxyType(
         "bargain_people": "bargain_people --seeds 5",
         "bargain_self_play": "bargain_self_play --seeds 5",
         "credit": "credit --seeds 5",
+        "credit_scaling": "credit_scaling --seeds 5",
         "yes_no": "yesno --seeds 3",
         "pair": "pair --seeds 3",
         "persuasion": "persuasion --seeds 5",

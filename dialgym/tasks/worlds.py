@@ -318,6 +318,10 @@ class WorldTask(Task):
             return np.zeros(len(self.world.commands))
         return self.exact.action_values(self.tracks(state), left)
 
+    def value(self, state: WorldState) -> float:
+        """See `dialgym.tasks.ExactValue`; by value iteration over beliefs."""
+        return float(self.action_values(state).max())
+
     def __getstate__(self) -> dict[str, Any]:
         """Without values, which another process computes again where it needs them."""
         return {key: v for key, v in self.__dict__.items() if key not in ("exact", "informed")}

@@ -168,17 +168,31 @@ def test_scripted_questioners_are_scored_beside_them(tmp_path):
 # Credit
 
 
+def credited(name, method, folder, n_envs):
+    """The line of a method that was judged after a few updates, and its row of the table."""
+    few = {"n_envs": n_envs, "n_timesteps": 600}
+    recipe = small(name, stored=20, hyperparameters=few, dialogues=n_envs, continuations=2)
+    (line,) = lines(perform(jobs_in(folder, recipe, 1, [method])))
+    return line, row_of(report(recipe, [line]), method)
+
+
 @pytest.mark.parametrize("method", quick("credit", "six words: anchor"))
 def test_credit_of_each_method_is_judged(method, tmp_path, monkeypatch):
     monkeypatch.chdir(Path(__file__).parents[2])  # of the table of numbers
-    few = {"n_envs": 16, "n_timesteps": 600}
-    recipe = small("credit", stored=20, hyperparameters=few, dialogues=16, continuations=2)
-    table = lines(perform(jobs_in(tmp_path, recipe, 1, [method])))
-    assert table[0].figure("turns") > 0
-    assert -1 <= table[0].measured["correlation"] <= 1
-    assert -1 <= table[0].measured["rank 1"] <= 1
-    assert table[0].measured["best"] > table[0].figure("return")
-    assert row_of(report(recipe, table), method).startswith(f"| {method} | 1 |")
+    line, row = credited("credit", method, tmp_path, 16)
+    assert line.figure("turns") > 0
+    assert -1 <= line.measured["correlation"] <= 1
+    assert -1 <= line.measured["rank 1"] <= 1
+    assert line.measured["best"] > line.figure("return")
+    assert row.startswith(f"| {method} | 1 |")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", quick("credit_scaling"))
+def test_credit_is_judged_by_length_size_and_noise(method, tmp_path):
+    line, _ = credited("credit_scaling", method, tmp_path, 64)
+    assert line.figure("turns") > 0
+    assert ("best" in line.measured) == ("wrong" not in method)
 
 
 # Two learners

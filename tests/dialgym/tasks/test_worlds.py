@@ -148,6 +148,7 @@ def test_an_errand_pays_in_its_room_alone():
         values = task.action_values(state)
         said = say(task, state, task.world.commands[int(values.argmax())])
     assert said == ([1.0], "the errand is done")
+    assert task.value(state) == 0.0
 
 
 # Exact values
@@ -178,10 +179,10 @@ def test_values_are_those_of_a_search_through_all_dialogues(name, observation):
     assert task.exact.best_return == pytest.approx(by_search(task, worlds), abs=1e-9)
     for world in worlds[:3]:
         alike = [w for w in worlds if w.lines[-1].text == world.lines[-1].text]
-        values = task.action_values(world)
-        for command, value in zip(task.world.commands, values):
-            if np.isfinite(value):
-                assert value == pytest.approx(by_search(task, alike, command), abs=1e-9)
+        values = dict(zip(task.world.commands, task.action_values(world)))
+        found = {c: by_search(task, alike, c) for c, v in values.items() if np.isfinite(v)}
+        assert {c: values[c] for c in found} == pytest.approx(found, abs=1e-9)
+        assert task.value(world) == pytest.approx(max(found.values()), abs=1e-9)
 
 
 @pytest.mark.parametrize("task", [Maze(observation="partial"), TextNav(3, "partial", doors=1)])
