@@ -83,6 +83,7 @@ RECIPES: Mapping[str, str] = MappingProxyType(
         "service_desk_passes": "service_desk --seeds 5",
         "smollm2_policy": "smollm2 --seeds 5 --device cuda",
         "transfer": "transfer --seeds 5",
+        "turn_learners": "turn_learners --seeds 5",
         "users": "users --seeds 3",
     }
 )

@@ -195,6 +195,18 @@ def test_credit_is_judged_by_length_size_and_noise(method, tmp_path):
     assert ("best" in line.measured) == ("wrong" not in method)
 
 
+# Learners of turns
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", quick("turn_learners"))
+def test_each_learner_of_turns_is_scored_both_ways(method, tmp_path):
+    few = {"n_envs": 16, "n_steps": 64, "batch_size": 64}
+    recipe = small("turn_learners", 8, 40, hyperparameters=few)
+    (line,) = lines(perform(jobs_in(tmp_path, recipe, 1, [method])))
+    assert ("greedy" in line.measured) == (recipe.methods[method].policy is None)
+
+
 # Two learners
 
 
