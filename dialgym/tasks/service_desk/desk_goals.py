@@ -45,10 +45,23 @@ Generator = np.random.Generator
 
 
 @lru_cache(maxsize=50_000)
-def goal_of(domain: str, split: str, number: int) -> Goal:
-    """The goal of a number of a split, the same in any process."""
+def goal_of(domain: str, split: str, number: int, delexicalised: bool = False) -> Goal:
+    """The goal of a number of a split, the same in any process; see `_delexicalised`."""
     seed = [GOALS_VERSION, list(DOMAINS).index(domain), list(SIZES).index(split), number]
-    return _Maker(DOMAINS[domain], split, np.random.default_rng(seed)).goal()
+    goal = _Maker(DOMAINS[domain], split, np.random.default_rng(seed)).goal()
+    return _delexicalised(goal) if delexicalised else goal
+
+
+def _delexicalised(goal: Goal) -> Goal:
+    """The same goal with the places of its records as their numbers."""
+
+    def placed(records: Sequence[tuple[int, ...]]) -> tuple[tuple[int, ...], ...]:
+        return tuple((place, *record[1:]) for place, record in enumerate(records))
+
+    requests = (r if r.number == NONE else r._replace(number=r.record) for r in goal.requests)
+    return goal._replace(
+        records=placed(goal.records), end=placed(goal.end), requests=tuple(requests)
+    )
 
 
 def goals_hash(domain: str, split: str) -> str:

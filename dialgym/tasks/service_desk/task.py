@@ -88,6 +88,8 @@ class ServiceDesk(Task):
         longest: characters of an utterance that are looked at, at least.
         eligibility: a record that is read says which changes the policy allows, as the act view's
             observation does; else who goes by words compares its numbers with those of the policy.
+        delexicalised: the numbers of records are placeholders, the same in each dialogue: 10, 11
+            and so on in the order in which the database lists them, as the act view has them.
 
     Options of reset: ``goal``, the number of a goal of its split; ``split``, another one.
 
@@ -144,6 +146,7 @@ class ServiceDesk(Task):
         constraint: str | None = "grammar",
         longest: int = LONGEST,
         eligibility: bool = False,
+        delexicalised: bool = False,
     ) -> None:
         one_of("domain", domain, tuple(DOMAINS), self.name)
         one_of("split", split, tuple(SIZES), self.name)
@@ -157,7 +160,7 @@ class ServiceDesk(Task):
         self.constrained = constraint is not None and not self.english
         self.known_only = constraint == "known" and self.constrained
         self.tokenizer = "bpe" if self.english else "word"  # type: ignore[misc]
-        self.eligibility = bool(eligibility)
+        self.eligibility, self.delexicalised = bool(eligibility), bool(delexicalised)
         self.texts = Texts(self.domain, self.english, self.eligibility)
         self.reader = Reader(self.domain)
         self.facts = self._facts(whole_number("longest", longest, self.name))
@@ -211,7 +214,7 @@ class ServiceDesk(Task):
                 f"goal in options of {self.name}: expected a number below {SIZES[split]:,}, the "
                 f"goals of the split {split!r}; got {number!r}."
             )
-        return rules.begin(goal_of(self.domain.name, split, int(number)))
+        return rules.begin(goal_of(self.domain.name, split, int(number), self.delexicalised))
 
     def speaker(self, state: DeskState) -> str:
         return USER if state.waiting else SYSTEM

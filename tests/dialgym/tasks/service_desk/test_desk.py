@@ -92,6 +92,25 @@ def test_a_record_that_is_read_says_which_changes_are_allowed(domain, language):
             assert "allowed" not in ServiceDesk(domain).texts.answer(state, read, place)
 
 
+@pytest.mark.parametrize("domain", ["shop", "phone"])
+def test_a_delexicalised_goal_is_the_same_but_for_the_numbers_of_records(domain):
+    plain, task = ServiceDesk(domain), ServiceDesk(domain, delexicalised=True)
+    for number in range(60):
+        before, after = plain.initial(RNG, {"goal": number}), task.initial(RNG, {"goal": number})
+        renamed = {record[0]: place for place, record in enumerate(before.records)}
+        assert [record[0] for record in after.records] == [0, 1, 2, 3, 4]
+        for one, other in zip(before.goal.requests, after.goal.requests):
+            assert other == one._replace(number=renamed.get(one.number, NONE))
+        for kind in ("records", "end"):
+            pairs = zip(getattr(before.goal, kind), getattr(after.goal, kind))
+            assert all(one[1:] == other[1:] for one, other in pairs)
+        one, paid = serve(plain, "handcrafted", goal=number)
+        other, also = serve(task, "handcrafted", goal=number)
+        assert (paid, one.told, one.faults) == (also, other.told, other.faults)
+        lines = zip(one.desk_lines, other.desk_lines, strict=True)
+        assert all(a.speaker == b.speaker for a, b in lines)
+
+
 def test_a_mixture_holds_dialogues_of_good_and_of_bad_desks():
     stored = dialgym.collect("ServiceDesk-act-v0", "mixture", 60, seed=0)
     solved = {}
