@@ -6,11 +6,13 @@ FOLDER has Deal or No Deal, CaSiNo and CraigslistBargain (`DIALGYM_BARGAIN`). Wr
 prints its table, a row for each split: how many people agreed, their points over all and where
 they agreed, how many deals are Pareto-optimal; then the share of their utterances that is taken for
 an act, and the share of deals that are the last proposal that was understood from their words
-alone.
+alone; and how many of their words that are taken for an acceptance meet an offer that is the deal
+that they made, or another.
 """
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +25,13 @@ from dialgym.tasks.bargain.corpus import BargainCorpus, act_of, after, context, 
 from dialgym.tasks.bargain.exact import pareto
 from dialgym.tasks.bargain.games import GAMES
 from dialgym.tasks.bargain.negotiations import Negotiation
-from dialgym.tasks.bargain.types import NONE
+from dialgym.tasks.bargain.types import ACCEPT, NONE, PriorOffers, prior_offers
 from dialgym.tasks.splits import SPLITS
 
 NAME, COMMAND = "bargain", "python -m benchmarks.tables.bargain FOLDER"
 HEAD = (
     *("game", "split", "dialogues", "agreed", "points a side", "where agreed", "Pareto-optimal"),
-    *("understood", "deals read", "held again"),
+    *("understood", "deals read", "accepted", "falsely", "held again"),
 )
 
 
@@ -54,19 +56,44 @@ def scores(task: Bargain, found: Sequence[Negotiation]) -> dict[str, float]:
 
 
 def understood(task: Bargain, found: Sequence[Negotiation]) -> dict[str, float]:
-    """Share of utterances taken for an act, and of deals read from the words before any button."""
+    """Readings of the words before any button, beside what people agreed on.
+
+    Returns:
+        The share of utterances taken for an act; the share of deals that are the last proposal;
+        and, by dialogue with a deal or without one, how many acceptances are of the deal that was
+        made (``accepted``), and how many of another (``falsely``), which would have ended it.
+    """
     texts, right = list[bool](), list[bool]()
+    accepted = {True: 0, False: 0}
     for one in found:
-        state, offer = BargainState(*context(task.game, one)), NONE
-        for text in [text for text in one.turns if not text.startswith("[")]:
-            party, code = int(state.waiting), act_of(task, state, text)
+        deal, offer = outcome(task.game, one.deal), NONE
+        for heard, code, proposed in readings(task, one):
             texts.append(code != NONE)
-            if 0 <= code < task.game.size:
-                offer = int(task.game.outcome[party][task.table(state, party), code])
-            state = after(task, state, NONE)
+            offer = proposed if proposed != NONE else offer
+            if code == task.game.size + ACCEPT and heard.other != NONE:
+                accepted[heard.other == deal] += 1
         if one.deal:
-            right.append(offer == outcome(task.game, one.deal))
-    return {"understood": float(np.mean(texts)), "deals read": float(np.mean(right))}
+            right.append(offer == deal)
+    return {
+        "understood": float(np.mean(texts)),
+        "deals read": float(np.mean(right)),
+        "accepted": accepted[True],
+        "falsely": accepted[False],
+    }
+
+
+def readings(task: Bargain, one: Negotiation) -> Iterator[tuple[PriorOffers, int, int]]:
+    """Readings of the words before any button: what was heard, the act, the outcome proposed.
+
+    No act ends the dialogue.
+    """
+    state = BargainState(*context(task.game, one))
+    for text in takewhile(lambda text: not text.startswith("["), one.turns):
+        heard, code = prior_offers(state), act_of(task, state, text)
+        then = after(task, state, code)
+        proposed = then.last[heard.party] if 0 <= code < task.game.size else NONE
+        yield heard, code, proposed
+        state = after(task, state, NONE) if then.over else then
 
 
 def measure(folder: Path) -> Figures:
@@ -95,9 +122,9 @@ def table(figures: Figures) -> str:
     for name, one in figures.items():
         shares = (f"{100 * one[k]:.1f} %" for k in ("pareto", "understood", "deals read"))
         points = (f"{one[k]:.2f}" for k in ("points", "where agreed"))
-        count = f"{one['dialogues']:,}"
         agreed = f"{100 * one['agreed']:.1f} %"
-        rows.append([*name.split("/"), count, agreed, *points, *shares, f"{one['held again']:,}"])
+        count, *counts = (f"{one[k]:,}" for k in ("dialogues", "accepted", "falsely", "held again"))
+        rows.append([*name.split("/"), count, agreed, *points, *shares, *counts])
     return markdown_table(rows)
 
 

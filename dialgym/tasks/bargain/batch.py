@@ -16,6 +16,7 @@ from dialgym.tasks.bargain.types import (
     REJECT,
     TELL,
     BargainState,
+    PriorOffers,
     View,
     view_of,
 )
@@ -81,8 +82,8 @@ class BargainBatch:
     def say(self, rows: np.ndarray, texts: np.ndarray, rngs: Generators) -> BatchOutcome:
         task, read = self.task, self.task.understanding.read
         said = texts.tolist()
-        tables = self.table[rows]
-        codes = np.array([read(*one) for one in zip(tables.tolist(), said)], np.int64)
+        heard = self._heard(rows)
+        codes = np.array([read(*one) for one in zip(self.table[rows].tolist(), said, heard)])
         self._note(self.party, rows, codes, said)
         places = np.flatnonzero(~self.over[rows])
         going = rows[places]
@@ -100,6 +101,15 @@ class BargainBatch:
             np.full(len(going), 1 - self.party, np.int64),
             places,
         )
+
+    def _heard(self, rows: np.ndarray) -> list[PriorOffers]:
+        """As much of each row as a text of the learner may refer to; see `types.prior_offers`."""
+        stands = (self.open[rows] != NONE) & (self.owner[rows] == 1 - self.party)
+        last = map(tuple, self.offers[2:, rows].T.tolist())
+        return [
+            PriorOffers(self.party, *one)
+            for one in zip(last, stands.tolist(), self.asked[rows].tolist())
+        ]
 
     def _answers(self, rows: np.ndarray, rngs: Generators) -> np.ndarray:
         """(k,) texts that the negotiator says in each of the rows."""

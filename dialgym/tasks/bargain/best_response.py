@@ -60,10 +60,10 @@ class ResponseSearch:
         One for each profile of the other party by which the partner would have said what it has
         said; where it would have by none, as somebody else plays, one for each that can be.
         """
-        name, table = task.parties[party], task.table(state, party)
+        name = task.parties[party]
         every = task.suppositions(task.begun(state), name)
         for at, line in enumerate(state.lines):
-            code = task.understanding.read(table, line.text)
+            code = task.read(every[0], line.text)
             if at % 2 != party:
                 said = _said(self.partner, task, every, 1 - party)
                 every = [one for one, own in zip(every, said) if own == code]

@@ -6,7 +6,8 @@ from itertools import product
 import numpy as np
 
 from dialgym.tasks.bargain.games import STEPS, Game, Numbers, Profiles, Scenarios
-from dialgym.tasks.bargain.types import NONE
+from dialgym.tasks.bargain.prices import DOLLARS, LastPrices, amounts
+from dialgym.tasks.bargain.types import NONE, PriorOffers
 
 NAMES = ("sedan", "suv", "truck")
 LISTED: Numbers = (10_000, 20_000, 40_000)
@@ -25,8 +26,6 @@ _WORDS: tuple[tuple[str, ...], ...] = (
     ("brand", "reliable", "reliability", "reputation", "quality", "trusted"),
     ("features", "feature", "seats", "camera", "navigation", "sunroof", "leather", "safety"),
 )
-_AMOUNT = re.compile(r"(\d+(?:\.\d+)?) ?(k\b|%|percent\b)?")
-_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
 
 
 class Cars(Game):
@@ -38,7 +37,7 @@ class Cars(Game):
     of another car than the one wished is `OTHER_CAR` steps lower.
     """
 
-    name, kinds, most = "cars", CARES, DEAREST
+    name, kinds, most, seller = "cars", CARES, DEAREST, 0
     tells = tuple(f"let us talk about {topic}" for topic in TALKED)
     topics = {word: at for at, words in enumerate(_WORDS) for word in words}  # noqa: RUF012
 
@@ -108,29 +107,33 @@ class Cars(Game):
         cares = np.array([values[2] if party else 0 for _, values in self.profiles[party]])
         return np.stack([cares, (cares + 1) % len(CARES)], 1)
 
-    def read(self, table: Numbers, text: str) -> int | None:
-        """The last car and price that can be proposed; NONE if all are beyond that, None without.
+    def read(self, table: int, text: str, heard: PriorOffers) -> int | None:
+        """The last car and price that can be proposed.
 
-        Prices are in dollars, ``18,500`` or ``18.5k``, or in percent of the list price, ``5 % off``
-        or ``at 95 %``. A price in dollars tells by itself of which car it is.
+        A price in dollars tells by itself of which car it is; a part of a price, or what lies
+        between two, is of the car named, else of that of the last offer.
         """
         named = [car for car, name in enumerate(NAMES) if re.search(rf"\b{name}s?\b", text)]
-        found: list[int] = []
-        amounts = [one for one in _AMOUNT.finditer(_THOUSANDS.sub("", text)) if _is_price(one)]
-        for amount in amounts:
-            for car in named or range(len(NAMES)):
-                step = self._steps(amount, car, "off" in text or "discount" in text)
-                if CHEAPEST <= step <= DEAREST and (named or amount[2] in (None, "k")):
-                    found.append(self.code(car, step))
-        return found[-1] if found else (NONE if amounts else None)
+        spoken = [self.deals[one][0] for one in heard.latest if one != NONE][:1]
+        found = [one for one in amounts(text) if one.sure or one.value >= LISTED[0] / 10]
+        codes: list[int] = []
+        for amount in found:
+            alone = amount.unit == DOLLARS and not amount.change
+            for car in named or (range(len(NAMES)) if alone else spoken):
+                price = amount.dollars(LISTED[car], self._last(car, heard))
+                step = 0 if price is None else round(STEPS * price / LISTED[car])
+                if CHEAPEST <= step <= DEAREST:
+                    codes.append(self.code(car, step))
+        return codes[-1] if codes else (NONE if found else None)
 
-    def _steps(self, amount: re.Match[str], car: int, off: bool) -> int:
-        number = float(amount[1])
-        if amount[2] in ("%", "percent"):
-            return round(STEPS * (1 - number / 100 if off else number / 100))
-        return round(number * (1000 if amount[2] else 1) * STEPS / LISTED[car])
+    def _last(self, car: int, heard: PriorOffers) -> LastPrices:
+        """Last prices of both parties for a car."""
+        deals = [self.deals[one] if one != NONE else (NONE, 0) for one in heard.offers]
+        last = [self.dollars(car, step) if of == car else None for of, step in deals]
+        return LastPrices(last[self.seller], last[1 - self.seller])
 
-
-def _is_price(amount: re.Match[str]) -> bool:
-    """Tell prices from other numbers, such as of seats."""
-    return amount[2] is not None or float(amount[1]) >= LISTED[0] / 10
+    def limits(self, table: Numbers) -> str:
+        return (
+            f"Name the {', '.join(NAMES[:-1])} or {NAMES[-1]}, and a price from "
+            f"{100 * CHEAPEST // STEPS} to {100 * DEAREST // STEPS} % of its list price."
+        )

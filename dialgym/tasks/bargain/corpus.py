@@ -171,12 +171,14 @@ class BargainCorpus:
         said = held_again(task, one)
         if not self.words:
             said = without_pairs(said)
-        table = task.game.tables.index(one.table)
+        table, state = task.game.tables.index(one.table), BargainState(*context(task.game, one))
         turns = []
         for party, (code, text) in zip(cycle(task.parties), said):
-            act = task.texts[table][code if code != NONE else task.game.size + ASK]
-            kept = self.words and text[:1] != "[" and task.understanding.read(table, text) == code
-            turns.append((party, text if kept else act))
+            kept = self.words and text[:1] != "[" and task.read(state, text) == code
+            if not kept and code == NONE:
+                code = task.game.size + ASK
+            turns.append((party, text if kept else task.texts[table][code]))
+            state = after(task, state, code)
         return Log(options_of(one), turns, "agreed" if one.deal else "apart")
 
 
@@ -221,14 +223,15 @@ def after(task: Any, state: BargainState, code: int) -> BargainState:
 def act_of(task: Any, state: BargainState, text: str) -> int:
     """The act that a line is taken for: a button's, or that of the words."""
     party, game = int(state.waiting), task.game
-    table = task.table(state, party)
     if text in BUTTONS:
         return int(game.size + BUTTONS[text])
     if not text.startswith(PROPOSED):
-        return int(task.understanding.read(table, text))
+        return int(task.read(state, text))
     numbers = [int(n) for n in text.removeprefix(PROPOSED).split()]
     if len(numbers) == 1:
-        return int(task.understanding.read(table, f"i offer {numbers[0]} dollars"))
+        return int(
+            task.understanding.read(task.table(state, party), f"i offer {numbers[0]} dollars")
+        )
     return int(game.code(numbers))
 
 

@@ -2,13 +2,15 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import permutations, product
 from types import MappingProxyType
 
 import numpy as np
 
-from dialgym.tasks.bargain.types import NONE
+from dialgym.tasks.bargain.division import share_of
+from dialgym.tasks.bargain.prices import LastPrices, amounts
+from dialgym.tasks.bargain.types import NONE, PriorOffers
 
 Numbers = tuple[int, ...]
 Profiles = list[tuple[Numbers, Numbers]]
@@ -45,6 +47,7 @@ class Game(ABC):
         most: points that no outcome exceeds.
         apart: points of each party without a deal.
         topics: words beside those of kinds that speak of one, each with its kind.
+        seller: the index of the party that sells, in games of prices.
     """
 
     name: str
@@ -53,6 +56,7 @@ class Game(ABC):
     most: int
     apart: int = 0
     topics: Mapping[str, int] = MappingProxyType({})
+    seller: int = 1
 
     def __init__(self) -> None:
         self.tables, self.profiles, pairs = self._scenarios()
@@ -102,6 +106,23 @@ class Game(ABC):
         """Text of a proposal that is possible."""
 
     @abstractmethod
+    def read(self, table: int, text: str, heard: PriorOffers) -> int | None:
+        """The proposal that a text in lower case makes.
+
+        Args:
+            table: the row of what is on the table.
+            text: English.
+            heard: what was said before, for texts that refer to it.
+
+        Returns:
+            Its number, NONE for one that is impossible; None where nothing is proposed.
+        """
+
+    @abstractmethod
+    def limits(self, table: Numbers) -> str:
+        """The proposals that are possible, in a sentence."""
+
+    @abstractmethod
     def act_name(self, code: int) -> str:
         """Name of a proposal, whatever is on the table."""
 
@@ -145,6 +166,7 @@ class Game(ABC):
 class _Things(Game):
     """Things of three kinds are divided; an outcome is how many of each the system gets."""
 
+    kind_by_kind = False  # people agree on one kind after the other
     width: int  # an outcome is a number of so many as base
 
     def _size(self) -> int:
@@ -183,6 +205,38 @@ class _Things(Game):
 
     def proposal(self, table: Numbers, code: int) -> str:
         return f"i take {self.counted(self.all_shares[code])}"
+
+    @cached_property
+    def _kinds(self) -> dict[str, int]:
+        """The place of each word for a kind."""
+        return {word: at for at, kind in enumerate(self.kinds) for word in kind}
+
+    @cached_property
+    def _single(self) -> frozenset[str]:
+        """Words for one of a kind."""
+        return frozenset(one for one, many in self.kinds if one != many)
+
+    def read(self, table: int, text: str, heard: PriorOffers) -> int | None:
+        there = self.tables[table]
+        share = share_of(
+            text, there, self._kinds, self._single, self._before(there, heard), self.kind_by_kind
+        )
+        if share is None:
+            return None
+        if any(not 0 <= part <= n for part, n in zip(share, there)):
+            return NONE
+        return self.code(share)
+
+    def _before(self, there: Numbers, heard: PriorOffers) -> Numbers | None:
+        """The share of who speaks by the other's last offer, else by its own; None without any."""
+        last = next((one for one in heard.latest if one != NONE), None)
+        if last is None:
+            return None
+        share = self.all_shares[last]
+        return tuple(n - s for n, s in zip(there, share)) if heard.party else share
+
+    def limits(self, table: Numbers) -> str:
+        return f"There are {self.counted(table)}."
 
     def act_name(self, code: int) -> str:
         return self.proposal((), code)
@@ -240,6 +294,7 @@ class Goods(_Things):
 
     name, kinds, most, width, apart = "goods", GOODS, 36, 4, 5
     tells = tuple(f"i need {many} most" for _, many in GOODS)
+    kind_by_kind = True
 
     def _scenarios(self) -> Scenarios:
         table: Numbers = (3, 3, 3)
@@ -291,6 +346,20 @@ class Price(Game):
 
     def proposal(self, table: Numbers, code: int) -> str:
         return f"i offer {self.dollars(table, CHEAPEST + code)} dollars"
+
+    def read(self, table: int, text: str, heard: PriorOffers) -> int | None:
+        """The last price that can be proposed, of the nearest step."""
+        (listed,) = self.tables[table]
+        last = [None if one == NONE else listed * (CHEAPEST + one) / STEPS for one in heard.offers]
+        offers = LastPrices(last[self.seller], last[1 - self.seller])
+        found = amounts(text)
+        prices = [price for one in found if (price := one.dollars(listed, offers)) is not None]
+        steps = [round(STEPS * price / listed) for price in prices]
+        possible = [step for step in steps if CHEAPEST <= step <= DEAREST]
+        return possible[-1] - CHEAPEST if possible else (NONE if found else None)
+
+    def limits(self, table: Numbers) -> str:
+        return f"Prices are from {self.dollars(table, CHEAPEST)} to {self.dollars(table, DEAREST)}."
 
     def knowledge(self, table: Numbers, values: Numbers, party: int) -> str:
         target = self.dollars(table, values[0])

@@ -29,7 +29,7 @@ BUTTONS = {"accept": ACCEPTED, "reject": LEFT, "quit": LEFT}
 DEALS = {"Accept-Deal": ACCEPTED, "Reject-Deal": REJECTED, "Walk-Away": LEFT}
 _FIELD = re.compile(r"<(\w+)> (.*?) </\1>")
 _CHOSEN = re.compile(r"item[0-2]=(\d+)")
-_PRICE = re.compile(r"(\d[\d,]*(?:\.\d+)?)( ?k\b)?", re.IGNORECASE)
+_PRICE = re.compile(r"(\d[\d,]*+(?:\.\d+)?+)(?! ?(?:%|percent|per cent))( ?k\b)?", re.IGNORECASE)
 
 
 class Negotiation(NamedTuple):
@@ -164,7 +164,7 @@ def _said(event: Mapping[str, Any], scale: float) -> str:
 
 
 def scaled(text: str, scale: float) -> str:
-    """A text with its numbers at another scale: ``13k`` at 0.01 is ``130``."""
+    """A text with its numbers at another scale: ``13k`` at 0.01 is ``130``; percents stay."""
 
     def price(found: re.Match[str]) -> str:
         amount = float(found[1].replace(",", "") or 0) * (1000 if found[2] else 1)

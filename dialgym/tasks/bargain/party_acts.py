@@ -96,7 +96,7 @@ class NegotiatorActs(PartyActs):
 
     def read(self, state: BargainState, text: str) -> int:
         """The act that a text is taken for; a question if it is not understood."""
-        code = self.task.understanding.read(self.task.table(state, self.party), text)
+        code = self.task.read(state, text)
         return code if code != NONE else self.task.game.size + ASK
 
 

@@ -14,7 +14,8 @@ from dialgym.language.text import CHARSET
 from dialgym.simulators import Speaker
 from dialgym.tasks.bargain.corpus import contexts_of, data_named, options_by_split, place_of
 from dialgym.tasks.bargain.exact import measures
-from dialgym.tasks.bargain.games import GAMES, Game, Numbers, game_of
+from dialgym.tasks.bargain.games import GAMES, Game, game_of
+from dialgym.tasks.bargain.scenarios import fitting
 from dialgym.tasks.bargain.types import (
     ACCEPT,
     ASK,
@@ -24,6 +25,7 @@ from dialgym.tasks.bargain.types import (
     REJECT,
     TELL,
     BargainState,
+    prior_offers,
 )
 from dialgym.tasks.bargain.understanding import OfferReader
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome, Task
@@ -70,7 +72,8 @@ class Bargain(Task):
     Acts: propose (what one gets oneself; the rest is the other's), accept, reject, insist on one's
     last proposal, ask what the other needs, tell a need, leave. The last proposal stands, and can
     be accepted by the other party, until it is rejected or another takes its place. English is
-    understood by rules (`dialgym.tasks.bargain.understanding`); what is not understood, an
+    understood by rules (`dialgym.tasks.bargain.understanding`), shares and prices also by the
+    offers that they refer to (``one more``, ``meet me halfway``); what is not understood, an
     acceptance where no offer of the other stands, and the like, cost a turn and change nothing.
 
     Rewards, at the end: a party's points, by its own values, as its component ``points``.
@@ -227,31 +230,9 @@ class Bargain(Task):
             ValueError: nothing is as the options say.
         """
         given = self.check_options(options)
-        rows = self._fitting(given) if given else self.scenarios
+        rows = fitting(self, given) if given else self.scenarios
         system, user = rows[rng.integers(len(rows))].tolist()
         return system, user
-
-    def _fitting(self, given: Mapping[str, Any]) -> np.ndarray:
-        """(n, 2) the scenarios that are as the options say."""
-        wanted = {name: _numbers(name, value) for name, value in given.items()}
-        table = wanted.get("table")
-        keep = np.ones(len(self.game.scenarios), bool)
-        for at, party in enumerate(self.parties):
-            values = wanted.get(party)
-            fits = [table in (None, t) and values in (None, v) for t, v in self.game.profiles[at]]
-            keep &= np.array(fits)[self.game.scenarios[:, at]]
-        if not keep.any():
-            (table, system), (_, user) = (
-                self.game.profiles[at][row] for at, row in enumerate(self.game.scenarios[0])
-            )
-            known = {"table": table, SYSTEM: system, USER: user}
-            raise ValueError(
-                f"options of {self.name}: expected a table and values of the game "
-                f"{self.game.name!r} that go together, such as "
-                f"{', '.join(f'{name}={list(known[name])}' for name in self.options)}; got "
-                f"{dict(given)!r}."
-            )
-        return self.game.scenarios[keep]
 
     def suppositions(self, state: BargainState, party: str) -> list[BargainState]:
         """See `dialgym.tasks.posterior.SupposesHidden`: by all values of the other that can be."""
@@ -301,7 +282,7 @@ class Bargain(Task):
     def speak(self, state: BargainState, text: str, rng: np.random.Generator) -> Outcome:
         party = int(state.waiting)
         state.lines.append(Utterance(self.parties[party], text))
-        self.apply(state, self.understanding.read(self.table(state, party), text))
+        self.apply(state, self.read(state, text))
         if not state.over:
             return _OPEN
         parts = dict(zip(self.parties, ({"points": float(p)} for p in self.points(state))))
@@ -309,7 +290,12 @@ class Bargain(Task):
 
     def understands(self, state: BargainState, text: str) -> bool:
         """Tell if a text of who has the floor is an act."""
-        return self.understanding.read(self.table(state, int(state.waiting)), text) != NONE
+        return self.read(state, text) != NONE
+
+    def read(self, state: BargainState, text: str) -> int:
+        """The act that a text of who has the floor is taken for, or NONE."""
+        table = self.table(state, int(state.waiting))
+        return self.understanding.read(table, text, prior_offers(state))
 
     def apply(self, state: BargainState, code: int) -> None:
         """Change a state by an act of the party whose turn it is; NONE if it was not understood."""
@@ -392,18 +378,6 @@ class Bargain(Task):
         told = (text for known in self._told.values() for text in known)
         texts = [*said, *told]
         return tuple(dict.fromkeys(word for text in texts for word in text.split()))
-
-
-def _numbers(name: str, value: Any) -> Numbers:
-    """The whole numbers of an option."""
-    values = value if isinstance(value, Sequence | np.ndarray) else [value]
-    whole = all(isinstance(one, int | np.integer) and not isinstance(one, bool) for one in values)
-    if isinstance(value, str) or not whole:
-        raise ValueError(
-            f"{name} in options of {Bargain.name}: expected whole numbers, one for each kind; got "
-            f"{value!r}."
-        )
-    return tuple(int(one) for one in values)
 
 
 _OPEN = Outcome.of({SYSTEM: {}, USER: {}})

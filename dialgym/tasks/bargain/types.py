@@ -57,6 +57,42 @@ class BargainState:
         )
 
 
+class PriorOffers(NamedTuple):
+    """As much of a negotiation as a text may refer to.
+
+    Attributes:
+        party: the index of who speaks.
+        offers: the last outcome that system and user proposed, or NONE.
+        stands: whether the other party's stands, so that it can be accepted.
+        asked: whether the other party has just asked something.
+    """
+
+    party: int = 0
+    offers: tuple[int, int] = (NONE, NONE)
+    stands: bool = False
+    asked: bool = False
+
+    @property
+    def latest(self) -> tuple[int, int]:
+        """Last offers of the other party and of who speaks, or NONE."""
+        return self.offers[1 - self.party], self.offers[self.party]
+
+    @property
+    def other(self) -> int:
+        """The other party's offer that can be accepted, or NONE."""
+        return self.offers[1 - self.party] if self.stands else NONE
+
+
+NO_OFFERS = PriorOffers()
+
+
+def prior_offers(state: BargainState) -> PriorOffers:
+    """As much of a negotiation as a text of who has the floor may refer to."""
+    party = int(state.waiting)
+    stands = state.open != NONE and state.owner == 1 - party
+    return PriorOffers(party, (state.last[0], state.last[1]), stands, state.asked)
+
+
 class View(NamedTuple):
     """Knowledge of one party in k negotiations, each (k,) int64."""
 

@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dialgym.language.spelled_numbers import in_digits
 from dialgym.language.text import plain
 from dialgym.tasks.service_desk.domains import (
     DEVICE_TOOLS,
@@ -48,19 +49,6 @@ from dialgym.tasks.service_desk.types import (
 from dialgym.tasks.service_desk.understanding import EnglishReader
 
 REMEMBERED = 100_000
-_UNITS = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen"
-_UNITS += " fifteen sixteen seventeen eighteen nineteen"
-UNITS = {word: number for number, word in enumerate(_UNITS.split())}
-TENS = {
-    word: 10 * number
-    for number, word in enumerate(
-        ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"], 2
-    )
-}
-_SPELLED = re.compile(
-    rf"\b(?:(?P<tens>{'|'.join(TENS)})(?:[ -](?P<unit>{'|'.join(_UNITS.split()[1:10])}))?"
-    rf"|(?P<small>{'|'.join(sorted(UNITS, key=len, reverse=True))}))\b"
-)
 _ZEROS = re.compile(r"\b0+(?=\d)")
 _CALL = re.compile(r"(\w+)\s*\(([^()]*)\)\.?")
 _ARGUMENT = re.compile(r"(\w+)\s*[=:]\s*(?:\"([^\"]*)\"|'([^']*)'|([\w -]+))")
@@ -68,13 +56,7 @@ _ARGUMENT = re.compile(r"(\w+)\s*[=:]\s*(?:\"([^\"]*)\"|'([^']*)'|([\w -]+))")
 
 def normalised(text: str) -> str:
     """A text in lower case and ASCII, its numbers in digits without leading zeros."""
-
-    def digits(found: re.Match[str]) -> str:
-        if found["small"]:
-            return str(UNITS[found["small"]])
-        return str(TENS[found["tens"]] + UNITS.get(found["unit"] or "", 0))
-
-    return _ZEROS.sub("", _SPELLED.sub(digits, plain(text).lower()))
+    return _ZEROS.sub("", in_digits(plain(text).lower()))
 
 
 class Reader:

@@ -93,6 +93,7 @@ def test_goods_and_prices_are_read(folder):
 
 def test_prices_are_scaled():
     assert scaled("13k or 14,500.50?", 0.01) == "130 or 145?"
+    assert scaled("$1300 is 10% off, or 5.5 percent", 0.1) == "$130 is 10% off, or 5.5 percent"
 
 
 @pytest.mark.parametrize(("game", "split", "points"), [
@@ -121,7 +122,7 @@ def test_words_are_kept_where_they_are_understood_as_the_act(folder):
     task = Bargain("items")
     log = BargainCorpus("train", words=True).log(task, 1)
     texts = [text for _, text in log.turns]
-    assert texts == ["you can have all the hats", "what do you need most?", "ok", "i leave"]
+    assert texts == ["you can have all the hats", "what do you need most?", "i accept", "i leave"]
     assert len(BargainCorpus("train").log(task, 0).turns) == 2, (
         "a pair that says nothing is left out"
     )
