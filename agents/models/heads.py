@@ -50,6 +50,10 @@ class PolicyHead(nn.Module):
             with torch.no_grad():
                 own.copy_(torch.zeros_like(own) if initial is None else initial)
 
+    def linear_map(self, hidden: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Inputs (..., d) of the linear map, its weight (V, d) and its bias."""
+        return hidden / self.temperature, self.weight, None
+
     def forward(self, hidden: Tensor, tokens: Tensor | None = None) -> Tensor:
         """Logits (..., V), or (..., K) of the `tokens` (K,)."""
         weight = self.weight if tokens is None else self.weight[tokens]
@@ -171,9 +175,13 @@ class MLPHead(nn.Module):
         nn.init.zeros_(self.outer.weight)
         nn.init.zeros_(self.outer.bias)
 
+    def linear_map(self, hidden: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Inputs (..., 2 d) of the outer linear map, its weight (k, 2 d) and its bias (k,)."""
+        return self.inner(hidden.float()).relu(), self.outer.weight, self.outer.bias
+
     def forward(self, hidden: Tensor) -> Tensor:
         with exactly(hidden):
-            return self.outer(self.inner(hidden.float()).relu())
+            return F.linear(*self.linear_map(hidden))
 
 
 class ResidualHead(nn.Module):

@@ -9,8 +9,8 @@ from stable_baselines3.common.policies import BasePolicy
 from torch import Tensor
 
 from agents.buffers.stored import DecisionBatch
-from agents.offline.ilql import ILQL, Estimates, QOptions
-from agents.offline.losses import bellman_target, next_values
+from agents.models.heads import chosen
+from agents.offline.ilql import ILQL, QOptions
 
 
 class CQL(ILQL):
@@ -47,10 +47,12 @@ class CQL(ILQL):
     def cql_floor(self, batch: DecisionBatch) -> Tensor | None:
         return batch.returns if self.calibrated else None
 
-    def q_targets(self, batch: DecisionBatch, estimates: Estimates) -> Tensor:
-        """r + gamma max_a min target Q(s', a) (n,)."""
-        target_q = estimates.target_q
+    def target_values(
+        self, batch: DecisionBatch, target_hidden: Tensor
+    ) -> tuple[Tensor, Tensor | None]:
+        """Min target Q (n,) of what was said, and max_a min target Q(s, a) (n,)."""
+        target_q = self.policy.target_q(target_hidden)
+        said = chosen(target_q, batch.actions)
         if batch.allowed is not None:
             target_q = target_q.masked_fill(~batch.allowed, -torch.inf)
-        following = next_values(target_q.amax(1))
-        return bellman_target(batch.rewards, following, batch.not_done, self.gamma)
+        return said, target_q.amax(1)

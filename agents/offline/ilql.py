@@ -18,12 +18,11 @@ from torch import Tensor
 
 from agents.buffers.sequences import Sequences
 from agents.buffers.stored import DecisionBatch, heard_places, to_the_ends
-from agents.models.heads import chosen
+from agents.models.said import of_outputs
 from agents.offline.algorithm import DialogueSample, Losses, OfflineAlgorithm, OfflineOptions
 from agents.offline.losses import (
     ValueLosses,
     bellman_target,
-    conservative_loss,
     expectile_loss,
     margin_loss,
     next_values,
@@ -124,9 +123,12 @@ class Estimates(NamedTuple):
     """The networks' estimates of n decisions among A actions."""
 
     log_prob: Tensor  # (n,) float32, log pi(a | s) of what was said, by the cloned policy
-    q: Tensor  # (2, n, A) float32
+    q: Tensor  # (2, n) float32, of what was said
+    q_total: Tensor  # (2, n) float32, log sum_b exp(Q(s, b) / cql_temperature), over `allowed`
     v: Tensor  # (n,) float32
-    target_q: Tensor  # (n, A) float32, min target Q, without gradient
+    target_q: Tensor  # (n,) float32, min target Q of what was said, without gradient
+    target_v: Tensor | None  # (n,) float32, of the states by the targets; None where it is V
+    excess: Tensor | None = None  # (2, n) float32, of the margin loss; None without it
 
 
 class QOptions(TokenValueOptions, total=False):
@@ -208,14 +210,10 @@ class ILQL(ValueAlgorithm):
         hidden, value_hidden, target_hidden = self.policy.hidden_states(
             batch.observations, torch.cat([batch.at, heard])
         )
-        count, of = len(batch.at), self.losses.for_head
-        hidden = of("policy", hidden)
-        value_hidden, target_hidden = value_hidden[:count], target_hidden[:count]
-        estimates = Estimates(
-            log_prob=chosen(self.policy.log_probs(hidden[:count], batch.allowed), batch.actions),
-            q=self.policy.q_values(of("q", value_hidden)),
-            v=self.policy.state_values(of("v", value_hidden)),
-            target_q=self.policy.target_q(target_hidden),
+        count = len(batch.at)
+        hidden = self.losses.for_head("policy", hidden)
+        estimates = self.estimates(
+            batch, hidden[:count], value_hidden[:count], target_hidden[:count]
         )
         loss, metrics = self.loss_of_estimates(batch, estimates)
         if self.losses.transition_weight:
@@ -224,13 +222,46 @@ class ILQL(ValueAlgorithm):
             loss = loss + self.policy_weight * self.losses.transition_weight * heard_loss
         return loss, metrics
 
+    def estimates(
+        self, batch: DecisionBatch, hidden: Tensor, value_hidden: Tensor, target_hidden: Tensor
+    ) -> Estimates:
+        """The networks' estimates, from hidden states (n, d) of policy, values and targets."""
+        policy, of = self.policy, self.losses.for_head
+        what = (batch.actions, batch.allowed)
+        of_q, floor, excess = of("q", value_hidden), self.cql_floor(batch), None
+        if self.losses.dm_weight:
+            every_q = policy.q_values(of_q)
+            q, q_total = of_outputs(every_q, *what, self.cql_temperature, floor)
+            excess = margin_loss(every_q, *what, self.losses.dm_margin)
+        else:
+            q, q_total = policy.q_of_said(of_q, *what, self.cql_temperature, floor)
+        target_q, target_v = self.target_values(batch, target_hidden)
+        return Estimates(
+            log_prob=policy.log_prob_of_said(hidden, *what),
+            q=q,
+            q_total=q_total,
+            v=policy.state_values(of("v", value_hidden)),
+            target_q=target_q,
+            target_v=target_v,
+            excess=excess,
+        )
+
+    def target_values(
+        self, batch: DecisionBatch, target_hidden: Tensor
+    ) -> tuple[Tensor, Tensor | None]:
+        """By the targets, min Q (n,) of what was said, and the values (n,) of the states.
+
+        The latter are None where V is learned in their place.
+        """
+        return self.policy.target_q_of_said(target_hidden, batch.actions), None
+
     def _heard_loss(self, batch: DecisionBatch, heard: Tensor, hidden: Tensor) -> Tensor:
         """Sums (n,) of -log pi(token | s) over the other party's tokens.
 
         That of each dialogue stands at its first decision.
         """
         tokens, width = batch.observations.flatten(), batch.observations.shape[1]
-        log_prob = chosen(self.policy.log_probs(hidden, None), tokens[heard + 1])
+        log_prob = self.policy.log_prob_of_said(hidden, tokens[heard + 1], None)
         sums = -log_prob.new_zeros(len(batch.observations)).index_add(0, heard // width, log_prob)
         rows = batch.at // width
         begins = F.pad(rows[1:] != rows[:-1], (1, 0), value=True)
@@ -243,23 +274,18 @@ class ILQL(ValueAlgorithm):
         Q(s, a) - V(s) (Kostrikov et al. 2021, equations 5 and 6); the conservative regulariser;
         cloning, -log pi(a | s); and with a `dm_weight` the margin loss.
         """
-        log_prob, q, v, target_q = estimates
-        q_said = q[:, torch.arange(len(v), device=v.device), batch.actions]  # (2, n)
-        target_said = chosen(target_q, batch.actions)
+        q, v = estimates.q, estimates.v
         with torch.no_grad():
             q_targets = self.q_targets(batch, estimates)
-            v_targets = self.v_targets(batch, target_said)
-        floor = self.cql_floor(batch)
-        cql_loss = conservative_loss(q, batch.actions, batch.allowed, self.cql_temperature, floor)
+            v_targets = self.v_targets(batch, estimates.target_q)
         losses = {
-            "q_loss": self.q_error(q_targets - q_said).sum(0),
+            "q_loss": self.q_error(q_targets - q).sum(0),
             "v_loss": expectile_loss(v_targets - v, self.expectile),
-            "cql_loss": cql_loss.sum(0),
-            "policy_loss": -log_prob * self._awac_weights(target_said - v),
+            "cql_loss": (estimates.q_total - q / self.cql_temperature).sum(0),
+            "policy_loss": -estimates.log_prob * self._awac_weights(estimates.target_q - v),
         }
-        if self.losses.dm_weight:
-            dm_loss = margin_loss(q, batch.actions, batch.allowed, self.losses.dm_margin)
-            losses["dm_loss"] = dm_loss.sum(0)
+        if estimates.excess is not None:
+            losses["dm_loss"] = estimates.excess.sum(0)
         losses = {name: values * batch.is_action for name, values in losses.items()}
         loss = (
             self.q_weight * losses["q_loss"]
@@ -267,13 +293,14 @@ class ILQL(ValueAlgorithm):
             + self.cql_weight * losses["cql_loss"]
             + self.policy_weight * losses["policy_loss"]
         )
-        if self.losses.dm_weight:
+        if estimates.excess is not None:
             loss = loss + self.losses.dm_weight * losses["dm_loss"]
-        return loss, {**losses, "q": q_said.mean(0) * batch.is_action, "v": v * batch.is_action}
+        return loss, {**losses, "q": q.mean(0) * batch.is_action, "v": v * batch.is_action}
 
     def q_targets(self, batch: DecisionBatch, estimates: Estimates) -> Tensor:
-        """The targets (n,) of both Q of what was said: r + gamma V(s')."""
-        following = next_values(estimates.v)
+        """The targets (n,) of both Q of what was said: r + gamma V(s'), V by the targets if so."""
+        values = estimates.v if estimates.target_v is None else estimates.target_v
+        following = next_values(values)
         return bellman_target(batch.rewards, following, batch.not_done, self.gamma)
 
     def cql_floor(self, batch: DecisionBatch) -> Tensor | None:

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from agents.argument_checks import FINITE, FROM_0, Bounds, require
-from agents.models.masking import FORBIDDEN
+from agents.models.said import of_outputs
 from agents.policies.value import WEIGHTINGS
 from dialgym.errors import one_of
 
@@ -112,15 +112,8 @@ def conservative_loss(
     of a policy to be calibrated by, max(Q, floor) stands in the place of Q in the sum: nothing is
     pressed below it (Nakamoto et al. 2023, arXiv 2303.05479, section 5).
     """
-    which, raised = actions.expand(len(q), -1)[..., None], q
-    if floor is not None:
-        raised = q.maximum(floor[:, None])
-    if allowed is not None:
-        raised = raised.masked_fill(~allowed, FORBIDDEN)
-    if floor is None:
-        return -(raised / temperature).log_softmax(-1).gather(-1, which)[..., 0]
-    said = q.gather(-1, which)[..., 0]
-    return (raised / temperature).logsumexp(-1) - said / temperature
+    said, total = of_outputs(q, actions, allowed, temperature, floor)
+    return total - said / temperature
 
 
 def margin_loss(

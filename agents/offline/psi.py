@@ -10,8 +10,8 @@ from stable_baselines3.common.policies import BasePolicy
 from torch import Tensor
 
 from agents.buffers.stored import DecisionBatch
+from agents.models.said import of_outputs
 from agents.offline.ilql import ILQL, Estimates, QOptions
-from agents.offline.losses import bellman_target, next_values
 
 
 class PsiLearning(ILQL):
@@ -42,12 +42,16 @@ class PsiLearning(ILQL):
 
     def q_targets(self, batch: DecisionBatch, estimates: Estimates) -> Tensor:
         """r / c + log p(a | s) + gamma log sum_a exp min target Q(s', a) (n,)."""
-        target_q = estimates.target_q
-        if batch.allowed is not None:
-            target_q = target_q.masked_fill(~batch.allowed, -torch.inf)
         rewards = batch.rewards / self.reward_scale + estimates.log_prob.detach()
-        following = next_values(target_q.logsumexp(1))
-        return bellman_target(rewards, following, batch.not_done, self.gamma)
+        return super().q_targets(batch._replace(rewards=rewards), estimates)
+
+    def target_values(
+        self, batch: DecisionBatch, target_hidden: Tensor
+    ) -> tuple[Tensor, Tensor | None]:
+        """Min target Q (n,) of what was said, and log sum_a exp min target Q(s, a) (n,)."""
+        target_q = self.policy.target_q(target_hidden)
+        said, total = of_outputs(target_q, batch.actions, batch.allowed)
+        return said, total
 
     def q_error(self, errors: Tensor) -> Tensor:
         """Huber's loss."""

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from agents.decoding.sampling import Sampling
 from agents.models.bernoulli import MaskedBernoulli, logit
 from agents.models.build import make_optimizer
+from agents.models.heads import chosen
 from agents.models.masking import FORBIDDEN, fitting
 from agents.policies.gpt import MASK_TYPES
 from agents.policies.value import ValueHeads, follow
@@ -195,6 +196,10 @@ class ValueBeliefPolicy(ValueHeads, BeliefPolicy):  # type: ignore[misc]
     def log_probs(self, hidden: Tensor, allowed: Tensor | None) -> Tensor:
         """(n, A): of the cloned policy, of every act, from hidden states (n, d)."""
         return self._logits(hidden, allowed).log_softmax(-1)
+
+    def log_prob_of_said(self, hidden: Tensor, actions: Tensor, allowed: Tensor | None) -> Tensor:
+        """(n,): of the cloned policy, of the acts chosen, from hidden states (n, d)."""
+        return chosen(self.log_probs(hidden, allowed), actions)
 
     def state_values(self, hidden: Tensor) -> Tensor:
         """(n,): V, of hidden states (n, d)."""

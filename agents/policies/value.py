@@ -16,6 +16,7 @@ from agents.decoding.sampling import cut_off
 from agents.models.build import made_head, make_optimizer
 from agents.models.heads import MLPHead, token_log_probs
 from agents.models.masking import FORBIDDEN
+from agents.models.said import said_alone, said_and_total
 from agents.policies.gpt import MASK_TYPES, GPTPolicy
 from dialgym.errors import finite_number, one_of, with_settings
 
@@ -195,6 +196,29 @@ class ValueHeads:
         q: Tensor = self.q_heads(hidden)
         return q
 
+    def q_of_said(
+        self,
+        hidden: Tensor,
+        actions: Tensor,
+        allowed: Tensor | None,
+        temperature: float,
+        floor: Any,
+    ) -> tuple[Tensor, Tensor]:
+        """Both Q (2, n) of what was said, and both sums over all; see `said_and_total`."""
+        found = [
+            said_and_total(head, hidden, actions, allowed, temperature, floor)
+            for head in self.q_heads  # type: ignore[attr-defined]
+        ]
+        said, total = zip(*found)
+        return torch.stack(said), torch.stack(total)
+
+    @torch.no_grad()
+    def target_q_of_said(self, hidden: Tensor, actions: Tensor) -> Tensor:
+        """The lesser of both target Qs of what was said (n,), within the bounds."""
+        heads: Any = self.target_q_heads
+        said = torch.stack([said_alone(head, hidden, actions) for head in heads])
+        return self.value_bounds.clip(said.amin(0))
+
     @torch.no_grad()
     def target_q(self, hidden: Tensor) -> Tensor:
         """(n, A): the lesser of both target Qs of every token or act, within the bounds."""
@@ -254,6 +278,11 @@ class ValueGPTPolicy(ValueHeads, GPTPolicy):  # type: ignore[misc]
     def log_probs(self, hidden: Tensor, allowed: Tensor | None) -> Tensor:
         """(n, V): of the cloned policy, of every token, from hidden states (n, d)."""
         return token_log_probs(self.policy_head, hidden, allowed)
+
+    def log_prob_of_said(self, hidden: Tensor, actions: Tensor, allowed: Tensor | None) -> Tensor:
+        """(n,): of the cloned policy, of what was said, from hidden states (n, d)."""
+        said, total = said_and_total(self.policy_head, hidden, actions, allowed)
+        return said - total
 
     def state_values(self, hidden: Tensor) -> Tensor:
         """(n,): V, of hidden states (n, d)."""
