@@ -13,8 +13,9 @@ import agents
 import dialgym
 from agents import BC, CQL, ILQL, PsiLearning, SingleStepRL
 from agents.buffers.stored import decisions_of, heard_places
+from agents.models.said import of_outputs
 from agents.offline.ilql import Estimates
-from agents.offline.losses import ValueLosses, conservative_loss, expectile_loss
+from agents.offline.losses import ValueLosses, conservative_loss, expectile_loss, margin_loss
 from agents.training.hyperparameters import read_hyperparameters
 from dialgym.language.tokenizers import TAGS
 from tests.support.by_day import by_day
@@ -330,9 +331,8 @@ def test_the_way_of_speaking_is_saved(games, tmp_path):
     assert made("ilql").policy.decoding.beta > 0
 
 
-def numpy_losses(model, batch, estimates):
+def numpy_losses(model, batch, log_prob, q, v, target_q):
     """The losses (n,) of all decisions in float64, one by one."""
-    log_prob, q, v, target_q = (part.numpy() for part in estimates)
     rows = {name: np.zeros(len(v)) for name in ("q_loss", "v_loss", "cql_loss", "dm_loss")}
     rows["policy_loss"] = np.zeros(len(v))
     for i, action in enumerate(batch.actions.tolist()):
@@ -382,14 +382,15 @@ def test_each_loss_is_that_of_numpy_in_double_precision(weights, games):
     batch = model.batch(awkward_batch(games, 0.9))
     n, acts = len(batch.at), int(model.action_space.n)
     rng = np.random.default_rng(0)
-    estimates = Estimates(
-        *(torch.from_numpy(part) for part in (
-            -rng.random(n), rng.normal(size=(2, n, acts)), rng.normal(size=n),
-            rng.normal(size=(n, acts)),
-        ))
-    )  # fmt: skip
+    numbers = (-rng.random(n), rng.normal(size=(2, n, acts)), rng.normal(size=n),
+               rng.normal(size=(n, acts)))  # fmt: skip
+    log_prob, q, v, target_q = map(torch.from_numpy, numbers)
+    said, total = of_outputs(q, batch.actions, batch.allowed, model.cql_temperature)
+    excess = margin_loss(q, batch.actions, batch.allowed, losses.dm_margin)
+    target_said = target_q.gather(1, batch.actions[:, None])[:, 0]
+    estimates = Estimates(log_prob, said, total, v, target_said, None, excess)
     loss, found = model.loss_of_estimates(batch, estimates)
-    expected = numpy_losses(model, batch, estimates)
+    expected = numpy_losses(model, batch, *numbers)
     for name, values in expected.items():
         np.testing.assert_allclose(found[name].numpy(), values, 1e-6, 1e-12, err_msg=name)
     weights_of = (model.q_weight, model.v_weight, model.cql_weight, 0.4, model.policy_weight)
