@@ -7,6 +7,7 @@ pytest.importorskip("stable_baselines3")
 from agents.models import said as pieces
 from agents.models.heads import MLPHead, PolicyHead, ResidualHead
 from agents.models.said import of_outputs, said_alone, said_and_total
+from tests.support.close import assert_close
 
 WIDTH, V, N = 6, 11, 23
 
@@ -46,17 +47,13 @@ def test_numbers_and_gradients_are_those_of_all_outputs(
     monkeypatch.setattr(pieces, "ROWS", 5)
     head, (hidden, actions, allowed) = made(kind), problem()
     rest = (actions, allowed if masked else None, temperature, torch.randn(N) if floor else None)
-    plain = of_outputs(
-        head.double()(hidden.double()), *rest[:3], rest[3].double() if floor else None
-    )
-    expected = gradients(plain, hidden, head)
-    head.float()
-    found = said_and_total(head, hidden, *rest)
+    plain, found = of_outputs(head(hidden), *rest), said_and_total(head, hidden, *rest)
     for one, other in zip(found, plain, strict=True):
-        torch.testing.assert_close(one.double(), other, rtol=1e-5, atol=1e-5)
-    for one, other in zip(gradients(found, hidden, head), expected, strict=True):
-        torch.testing.assert_close(one.double(), other.double(), rtol=1e-4, atol=1e-4)
-    torch.testing.assert_close(said_alone(head, hidden, actions), found[0])
+        assert_close(one, other)
+    both = [gradients(one, hidden, head) for one in (found, plain)]
+    for one, other in zip(*both, strict=True):
+        assert_close(one, other)
+    assert_close(said_alone(head, hidden, actions), found[0])
 
 
 def test_outputs_of_all_are_never_made_at_once(monkeypatch):
@@ -64,7 +61,7 @@ def test_outputs_of_all_are_never_made_at_once(monkeypatch):
     monkeypatch.setattr(MLPHead, "forward", None)  # which would make them
     _, total = said_and_total(head, hidden, actions, allowed)
     with torch.no_grad():
-        torch.testing.assert_close(said_and_total(head, hidden, actions, allowed)[1], total)
+        assert_close(said_and_total(head, hidden, actions, allowed)[1], total)
     said_alone(head, hidden, actions)
 
 
