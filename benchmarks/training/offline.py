@@ -1,17 +1,19 @@
 """Figures of offline learning: gradient steps beside cloning, and what an utterance costs.
 
 Games of Wordle by `random-mixture`, batches of 64, 2 layers of 128, two Q heads. Tokens are those
-of the games that a step reads, padding left out.
+of the games that a step reads, padding left out. Then long dialogues of a large vocabulary.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
 import dialgym
+from agents.models import said
 from agents.offline.algorithm import OfflineAlgorithm
 from agents.offline.bc import BC
 from agents.offline.ilql import ILQL
@@ -48,7 +50,8 @@ class Steps:
         policy_kwargs: dict[str, Any],
         **more: Any,
     ) -> None:
-        env = dialgym.sb3_vec_env(games.environment()[0], 1)
+        env_id, settings = games.environment()
+        env = dialgym.sb3_vec_env(env_id, 1, **settings)
         arguments = {"batch_size": BATCH, "device": "cpu", "seed": 0, **more}
         self.model: Any = algorithm(
             "GPTPolicy", env, games, policy_kwargs=policy_kwargs, **arguments
@@ -84,6 +87,33 @@ def play(model: Any, dialogues: int) -> Callable[[], None]:
     return work
 
 
+def long_dialogues() -> Any:
+    """A dataset of 64 dialogues of some 220 tokens, of a vocabulary of some 2,000, from a seed."""
+    rng = np.random.default_rng(0)
+    words = ["".join(rng.choice([*"aeiourstlnmpk"], 6)) for _ in range(3000)]
+    rows = [
+        {"turns": [" ".join(rng.choice(words, 6)) for _ in range(12)], "rating": float(n % 2)}
+        for n in range(BATCH)
+    ]
+    return dialgym.Dataset.from_dialogues(rows)
+
+
+def long_figures(repeats: int) -> Iterator[Figure]:
+    """A step of ILQL on long dialogues, all outputs at once and in pieces, on 64 and on 16."""
+    dialogues, sizes = long_dialogues(), {"preset": "nano", "n_head": 4}
+    whole, pieces, few = (Steps(ILQL, dialogues, sizes, batch_size=n) for n in (BATCH, BATCH, 16))
+
+    def at_once() -> None:
+        with patch.object(said, "_in_pieces", lambda *_: False):
+            whole()
+
+    spent = alternate({"at once": at_once, "in pieces": pieces, "of 16": few}, repeats)
+    slow = Figure("ILQL step, 64 long dialogues, all outputs at once", spent["at once"], "s")
+    yield slow
+    for name, what in [("in pieces", "64 long dialogues"), ("of 16", "16 long dialogues")]:
+        yield Figure(f"ILQL step, {what}, in pieces", spent[name], "s", None, slow, "at once")
+
+
 def figures(repeats: int) -> Iterator[Figure]:
     """Each algorithm's steps beside cloning in the same run, then utterances."""
     games = dialgym.collect(ENV, "random-mixture", GAMES, seed=0)
@@ -106,3 +136,4 @@ def figures(repeats: int) -> Iterator[Figure]:
     what = f"ILQL utterance of 6 tokens, {DIALOGUES} at once, each"
     cost = games_at_once / (DIALOGUES * TURNS)
     yield Figure(what, cost, "s", REFERENCE_ACTION / ACTION_TIMES)
+    yield from long_figures(min(repeats, 3))
