@@ -99,19 +99,22 @@ def long_dialogues() -> Any:
 
 
 def long_figures(repeats: int) -> Iterator[Figure]:
-    """A step of ILQL on long dialogues, all outputs at once and in pieces, on 64 and on 16."""
+    """A step of ILQL on long dialogues, all at once and in pieces, and a fourth of them."""
     dialogues, sizes = long_dialogues(), {"preset": "nano", "n_head": 4}
-    whole, pieces, few = (Steps(ILQL, dialogues, sizes, batch_size=n) for n in (BATCH, BATCH, 16))
+    whole, pieces, few = (
+        Steps(ILQL, dialogues, sizes, batch_size=n) for n in (BATCH, BATCH, BATCH // 4)
+    )
 
     def at_once() -> None:
         with patch.object(said, "_in_pieces", lambda *_: False):
             whole()
 
-    spent = alternate({"at once": at_once, "in pieces": pieces, "of 16": few}, repeats)
-    slow = Figure("ILQL step, 64 long dialogues, all outputs at once", spent["at once"], "s")
+    spent = alternate({"at once": at_once, "in pieces": pieces, "a fourth": few}, repeats)
+    slow = Figure(f"ILQL step, {BATCH} long dialogues, all at once", spent["at once"], "s")
     yield slow
-    for name, what in [("in pieces", "64 long dialogues"), ("of 16", "16 long dialogues")]:
-        yield Figure(f"ILQL step, {what}, in pieces", spent[name], "s", None, slow, "at once")
+    for name, count in [("in pieces", BATCH), ("a fourth", BATCH // 4)]:
+        what = f"ILQL step, {count} long dialogues, in pieces"
+        yield Figure(what, spent[name], "s", None, slow, "at once")
 
 
 def figures(repeats: int) -> Iterator[Figure]:

@@ -472,8 +472,9 @@ def test_speed_is_measured_beside_cloning(monkeypatch):
     small = {"GAMES": 40, "BATCH": 8, "SIZES": SMALL, "DIALOGUES": 1, "ENV": ID}
     for name, value in small.items():
         monkeypatch.setattr(offline, name, value)
-    clone, *others, utterance = offline.figures(1)
-    assert all(figure.value > 0 for figure in (clone, *others, utterance))
+    clone, *others, utterance, whole, pieces, fourth = offline.figures(1)
+    assert all(f.value > 0 for f in (clone, *others, utterance, whole, pieces, fourth))
+    assert [pieces.reference, fourth.reference] == [whole, whole]
     assert [figure.reference for figure in others] == [clone, clone]
     assert [figure.bar is None for figure in (clone, *others, utterance)] == [
         True, False, True, False,
