@@ -14,6 +14,8 @@ from torch import Tensor
 
 FIRST_CAPACITY = 64
 """Tokens of a row that a new cache has room for."""
+SPARE = 2048
+"""Padding that on a GPU costs less than the launches of another forward, in tokens."""
 
 
 def to_device(array: np.ndarray, device: torch.device) -> Tensor:
@@ -76,6 +78,9 @@ class KVCache:
     Shapes: `keys` and `values` (n_layer, B, nh, C, hs), `lengths` (B,) int64, on the host. The
     capacity C grows with the longest sequence, up to `window`. A prefix of a cached sequence is
     itself a valid cache, so shortening a row is only a smaller length.
+
+    Attributes:
+        spare: rows that add unequal numbers of tokens attend at once for so much padding.
     """
 
     def __init__(
@@ -93,6 +98,7 @@ class KVCache:
         self.keys = torch.zeros(shape, device=device, dtype=dtype)
         self.values = torch.zeros(shape, device=device, dtype=dtype)
         self.lengths = np.zeros(rows, np.int64)
+        self.spare = 0 if self.keys.device.type == "cpu" else SPARE
 
     @property
     def rows(self) -> int:
@@ -136,7 +142,9 @@ class KVCache:
             return Slots(self._tensor(rows), self._tensor(known), [group], None, group)
         owner, positions = packed(known, counts)
         ends = counts.cumsum()
-        bounds = [0, *np.flatnonzero(np.diff(likeness(known, counts))) + 1, len(rows)]
+        bounds = [0, len(rows)]
+        if len(rows) * counts.max() > counts.sum() + self.spare:
+            bounds[1:1] = (np.flatnonzero(np.diff(likeness(known, counts))) + 1).tolist()
         groups = [
             self._group(ends[i] - counts[i], rows[i:j], known[i:j], counts[i:j])
             for i, j in pairwise(bounds)

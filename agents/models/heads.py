@@ -18,6 +18,9 @@ EXACT_HEAD = 2**20
 MOST_LOGITS = 2**24
 """Logits that are computed at once, 64 MB of them."""
 
+WORTH_WAITING = 2**20
+"""Logits from which on a GPU is asked which tokens are used."""
+
 
 def exactly(hidden: Tensor) -> AbstractContextManager[Any]:
     """A context without autocast, which costs nothing where there is none."""
@@ -85,12 +88,13 @@ def log_probs_of(
         allowed: (N, V) bool, or its bits (N, ceil(V / 8)) uint8 (`packed_bits`); None allows all.
         entropy_gradient: whether a gradient is to flow through the entropies.
     """
-    size = max(MOST_LOGITS // head.weight.shape[0], 1)
+    used = None if allowed is None else _used(head, allowed, actions)
+    size = max(MOST_LOGITS // (head.weight.shape[0] if used is None else len(used)), 1)
     if len(hidden) <= size:
-        return _log_probs_of(head, hidden, actions, allowed, entropy_gradient)
+        return _log_probs_of(head, hidden, actions, allowed, used, entropy_gradient)
     masks = [None] * -(-len(hidden) // size) if allowed is None else allowed.split(size)
     parts = [
-        checkpoint(_log_probs_of, head, *piece, entropy_gradient, use_reentrant=False)
+        checkpoint(_log_probs_of, head, *piece, used, entropy_gradient, use_reentrant=False)
         for piece in zip(hidden.split(size), actions.split(size), masks, strict=True)
     ]
     log_probs, entropies = zip(*parts, strict=True)
@@ -102,11 +106,10 @@ def _log_probs_of(
     hidden: Tensor,
     actions: Tensor,
     allowed: Tensor | None,
+    used: Tensor | None,
     entropy_gradient: bool,
 ) -> tuple[Tensor, Tensor]:
-    if allowed is not None and allowed.dtype == torch.uint8:
-        allowed = unpacked_bits(allowed, head.weight.shape[0])
-    logits, used = masked_logits(head, hidden, allowed, actions)
+    logits = _logits(head, hidden, allowed, used)
     if used is not None:
         actions = torch.searchsorted(used, actions)
     log_probs = logits.log_softmax(-1)
@@ -117,7 +120,7 @@ def _log_probs_of(
 
 
 def masked_logits(
-    head: PolicyHead, hidden: Tensor, allowed: Tensor | None, actions: Tensor | None = None
+    head: PolicyHead, hidden: Tensor, allowed: Tensor | None
 ) -> tuple[Tensor, Tensor | None]:
     """Logits of the tokens that may be said anywhere in a batch, forbidden ones at `FORBIDDEN`.
 
@@ -128,27 +131,47 @@ def masked_logits(
         head: of the policy.
         hidden: (N, d).
         allowed: (N, V) bool; None allows all.
-        actions: (N,) int64, kept whether they are allowed or not.
 
     Returns:
-        Logits (N, K), and their tokens (K,) in ascending order; None for all of them, K = V. On a
-        GPU it is all: which are used would have to be waited for.
+        Logits (N, K), and their tokens (K,) in ascending order; None for all of them, K = V.
     """
+    used = None if allowed is None else _used(head, allowed)
+    return _logits(head, hidden, allowed, used), used
+
+
+def _logits(
+    head: PolicyHead, hidden: Tensor, allowed: Tensor | None, used: Tensor | None
+) -> Tensor:
+    """Logits (N, K) of the tokens `used` (K,), or of all; masks as of `log_probs_of`."""
+    logits = head(hidden, used)
     if allowed is None:
-        return head(hidden), None
-    used = _used(allowed, actions) if allowed.device.type == "cpu" else None
-    if used is not None:
+        return logits
+    if allowed.dtype == torch.uint8:
+        allowed = unpacked_bits(allowed, head.weight.shape[0], used)
+    elif used is not None:
         allowed = allowed[:, used]
-    return head(hidden, used).masked_fill(~allowed, FORBIDDEN), used
+    return logits.masked_fill(~allowed, FORBIDDEN)
 
 
-def _used(allowed: Tensor, actions: Tensor | None) -> Tensor | None:
-    """Tokens (K,) that are allowed in some row of (N, V), or chosen; None where it is most."""
-    anywhere = torch.from_numpy(allowed.numpy().any(0))  # PyTorch's own takes five times as long
+def _used(head: PolicyHead, allowed: Tensor, actions: Tensor | None = None) -> Tensor | None:
+    """Tokens (K,) that are allowed in some row, or chosen; None where it is most of V.
+
+    On a GPU their number has to be waited for, which few logits are not worth.
+    """
+    rows, count = len(allowed), head.weight.shape[0]
+    on_host = allowed.device.type == "cpu"
+    if not rows or (not on_host and rows * count < WORTH_WAITING):
+        return None
+    found = []
+    for piece in allowed.split(max(MOST_LOGITS // count, 1)):
+        masks = unpacked_bits(piece, count) if piece.dtype == torch.uint8 else piece
+        # PyTorch's own takes five times as long on a CPU.
+        found.append(torch.from_numpy(masks.numpy().any(0)) if on_host else masks.any(0))
+    anywhere = torch.stack(found).any(0)
     if actions is not None:
         anywhere[actions] = True
     used = anywhere.nonzero()[:, 0]
-    return None if 2 * len(used) > len(anywhere) else used
+    return None if 2 * len(used) > count else used
 
 
 class ValueHead(nn.Module):

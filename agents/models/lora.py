@@ -43,6 +43,9 @@ def add_lora(backbone: nn.Module, settings: Mapping[str, Any]) -> None:
         target_modules=targets,
         fan_in_fan_out=any(_is_transposed(module) for module in backbone.modules()),
     )
+    from agents.models.adapted_linear import AdaptedLinear
+
+    config._register_custom_module({nn.Linear: AdaptedLinear})
     backbone.requires_grad_(False)
     peft.inject_adapter_in_model(config, backbone)
 

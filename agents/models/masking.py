@@ -81,8 +81,10 @@ def packed_bits(masks: Tensor) -> Tensor:
     return (bits << _bits(masks.device)).sum(-1, dtype=torch.uint8)
 
 
-def unpacked_bits(packed: Tensor, count: int) -> Tensor:
-    """The masks (..., count) bool that were packed."""
+def unpacked_bits(packed: Tensor, count: int, chosen: Tensor | None = None) -> Tensor:
+    """The masks (..., count) bool that were packed, or (..., K) of the tokens `chosen` (K,)."""
+    if chosen is not None:
+        return (packed[..., chosen // 8] >> (7 - chosen % 8).to(torch.uint8) & 1).bool()
     return (packed[..., None] >> _bits(packed.device) & 1).flatten(-2)[..., :count].bool()
 
 

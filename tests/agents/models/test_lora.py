@@ -5,17 +5,20 @@ import pytest
 import torch
 import transformers
 from gymnasium import spaces
+from peft.tuners.lora.layer import Linear
 from sb3_contrib import MaskablePPO
 from stable_baselines3 import PPO
 from stable_baselines3.common.env_util import make_vec_env
 
 from agents import GPTPolicy, MaskableGPTPolicy
+from agents.models.adapted_linear import AdaptedLinear
 from agents.models.gpt import GPT
 from agents.models.gpt_config import GPTConfig
 from agents.models.hugging_face import HuggingFaceBackbone
 from agents.models.lora import add_lora, linear_maps
 from tests.agents.models.test_backbones import CLOSE, config_of
 from tests.support.by_day import by_day
+from tests.support.close import assert_close
 from tests.support.toy_tokens import Echo, V, box
 
 WINDOW = 12
@@ -73,6 +76,36 @@ def test_an_adapter_is_a_scaled_product_of_two_matrices():
     x = torch.randn(5, 16)
     expected = linear(x) + 6 / 2 * x @ a.T @ b.T
     torch.testing.assert_close(model.blocks[0].attn.qkv(x), expected, **CLOSE)
+
+
+def gradients(model: torch.nn.Module, autocast: bool) -> torch.Tensor:
+    """Those of the adapters, after a step without gradients, and what the step gave."""
+    with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
+        with torch.no_grad():
+            step = model.extend(tokens()[0], np.array([8]), model.new_cache(1), np.arange(1))
+        hidden = model(tokens())
+    loss = (hidden * torch.linspace(-1, 1, hidden.shape[-1])).sum()
+    found = torch.autograd.grad(loss, [*adapters(model).values()])
+    return torch.cat([step.flatten(), *(one.flatten() for one in found)])
+
+
+@pytest.mark.parametrize("name", ["gpt", "llama"])
+def test_under_autocast_it_is_as_exact_as_peft_and_notices_other_weights(name, monkeypatch):
+    model = backbone(name)
+    add_lora(model, {"r": 2, "alpha": 3})
+    errors = []
+    for _ in range(5):  # a single rounding may favour either
+        with torch.no_grad():
+            for weight in model.parameters():
+                weight += 0.1 * torch.randn_like(weight)
+        exact, ours = (gradients(model, autocast) for autocast in (False, True))
+        with monkeypatch.context() as patch:
+            patch.setattr(AdaptedLinear, "forward", Linear.forward)
+            assert_close(gradients(model, False), exact, rtol=1e-4)
+            theirs = gradients(model, True)
+        errors.append([float((one - exact).norm() / exact.norm()) for one in (ours, theirs)])
+    ours, theirs = np.median(errors, 0)
+    assert 0 < ours < 1.5 * theirs
 
 
 @pytest.mark.parametrize("name", MODELS)

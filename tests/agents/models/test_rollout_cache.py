@@ -33,12 +33,12 @@ def test_only_new_tokens_are_computed():
     assert caches.caches[3, torch.float32].computed == 3 * WINDOW
 
 
-@pytest.mark.parametrize("most", [1, 10, 1000])
-def test_dialogues_that_go_on_or_begin_are_read_together_in_pieces(most):
+@pytest.mark.parametrize(("most", "spare"), [(1, 0), (10, 0), (1000, 0), (1000, 20), (1000, 999)])
+def test_dialogues_that_go_on_or_begin_are_read_together_in_pieces(most, spare):
     """Each row gets a token, an answer, or another dialogue; what is new is read once."""
     model, rng, read = tiny(), np.random.default_rng(0), []
     cache, extend = RolloutCache(model, 9), model.extend
-    cache.most = most
+    cache.most, cache.kv.spare = most, spare
     model.extend = lambda new, *where: read.append(len(new)) or extend(new, *where)
     rows = np.zeros((9, WINDOW), np.int64)
     for _ in range(25):
@@ -58,6 +58,15 @@ def test_dialogues_that_go_on_or_begin_are_read_together_in_pieces(most):
         assert sum(read) == cache.computed - before <= new
         assert max(read) <= most + WINDOW
         assert most < 1000 or len(read) == 1
+
+
+def test_rows_that_add_unequal_numbers_are_one_group_where_padding_is_cheap():
+    cache, counts = tiny().new_cache(4), np.array([1, 1, 3, 5])
+    assert len(cache.plan(counts, np.arange(4)).groups) == 3
+    cache.spare = 4 * 5 - 10
+    assert len(cache.plan(counts, np.arange(4)).groups) == 1
+    cache.spare -= 1
+    assert len(cache.plan(counts, np.arange(4)).groups) == 3
 
 
 def test_whatever_changes_the_weights_changes_their_version():
