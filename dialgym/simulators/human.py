@@ -75,10 +75,12 @@ class HumanSpeaker:
                 self.handle_command(line.strip(), task, state)
                 continue
             text = as_typed(line, task.facts.charset)
-            if text == refused or (allows(constraint, text) and understood(task, state, text)):
+            doubt = unclear(task, state, text) if allows(constraint, text) else ""
+            if text == refused or doubt is None:
                 return text
+            why = f" {doubt}" if doubt else ""
             self.console.print(
-                f"{text!r} is not what the rules foresee here. Enter it again to say it.",
+                f"{text!r} is not what the rules foresee here.{why} Enter it again to say it.",
                 style="yellow",
                 markup=False,
             )
@@ -106,10 +108,13 @@ class HumanSpeaker:
         self.console.print(", ".join(parts), style="dim", markup=False)
 
 
-def understood(task: Any, state: Any, text: str) -> bool:
-    """Tell if a text of who has the floor makes sense to a task that can tell (`understands`)."""
-    understands = getattr(task, "understands", None)
-    return understands is None or bool(understands(state, text))
+def unclear(task: Any, state: Any, text: str) -> str | None:
+    """The advice on a text of who has the floor that would change nothing: what can be said.
+
+    None where the text is understood, or the task cannot tell (`unclear`).
+    """
+    found: str | None = task.unclear(state, text) if hasattr(task, "unclear") else None
+    return found
 
 
 def turns_of(task: Any, party: str) -> int:

@@ -184,8 +184,9 @@ class Viewer:
             refused = session.say(query.text("text", ""), query.flag("sure"))
         if session.game.over and self.games is not None:
             file = str(keep_game(session, self.games, query.text("game")))
-            return {"refused": refused, "kept": file, **session.shown()}
-        return {"refused": refused, **session.shown()}
+            return {"refused": None, "kept": file, **session.shown()}
+        text, doubt = (None, None) if refused is None else refused
+        return {"refused": text, "doubt": doubt, **session.shown()}
 
     def undo(self, query: Query) -> dict[str, Any]:
         """Take the last utterance back."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from inspect import getdoc
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from dialgym.rollouts.episodes import policy_rng
 from dialgym.rollouts.games import OpenDialogue, as_played
 from dialgym.rollouts.player import make_dialogue
 from dialgym.simulators import Speaker, shown_to
-from dialgym.simulators.human import understood
+from dialgym.simulators.human import unclear
 from dialgym.tasks import Task
 from dialgym.viewer.lines import pieces, rounded, turn
 from dialgym.views.speakers import other_party
@@ -49,6 +49,13 @@ class ChatChoice:
     settings: Mapping[str, Any] | None = None
 
 
+class NotSaid(NamedTuple):
+    """A text that was not said, and what may be said instead, as far as the task can tell."""
+
+    text: str
+    doubt: str
+
+
 class ChatSession:
     """A dialogue in which a person plays a party.
 
@@ -73,8 +80,8 @@ class ChatSession:
         """The rules."""
         return self.game.dialogue.task
 
-    def say(self, text: str, sure: bool = False) -> str | None:
-        """Say a text; the text, and nothing is said, where the rules do not foresee it.
+    def say(self, text: str, sure: bool = False) -> NotSaid | None:
+        """Say a text; where the rules do not foresee it nothing is said, and the reason returned.
 
         Args:
             text: what the person wrote.
@@ -87,8 +94,9 @@ class ChatSession:
         facts, state = self.task.facts, self.game.dialogue.state
         text = as_typed(text, facts.charset)
         foreseen = allows(self.task.constraint(state, self.choice.party), text)
-        if not (sure or (foreseen and understood(self.task, state, text))):
-            return text
+        doubt = unclear(self.task, state, text) if foreseen else ""
+        if not sure and doubt is not None:
+            return NotSaid(text, doubt)
         self._keep()
         self.game.say(text)
         self._note()

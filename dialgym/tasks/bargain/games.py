@@ -359,7 +359,8 @@ class Price(Game):
         return possible[-1] - CHEAPEST if possible else (NONE if found else None)
 
     def limits(self, table: Numbers) -> str:
-        return f"Prices are from {self.dollars(table, CHEAPEST)} to {self.dollars(table, DEAREST)}."
+        low, high = self.dollars(table, CHEAPEST), self.dollars(table, DEAREST)
+        return f"Prices are from {low} to {high}, named or by the last offers of both."
 
     def knowledge(self, table: Numbers, values: Numbers, party: int) -> str:
         target = self.dollars(table, values[0])

@@ -10,7 +10,7 @@ from dialgym.errors import one_of, whole_number
 from dialgym.io.objects import load
 from dialgym.io.tables import fingerprint
 from dialgym.language import AnyText, Constraint, Utterance, WordTrie
-from dialgym.language.text import CHARSET
+from dialgym.language.text import CHARSET, plain
 from dialgym.simulators import Speaker
 from dialgym.tasks.bargain.corpus import contexts_of, data_named, options_by_split, place_of
 from dialgym.tasks.bargain.exact import measures
@@ -266,13 +266,20 @@ class Bargain(Task):
 
     def conditions(self, party: str) -> Sequence[str]:
         """Those of the game, those on turns, and how the acts are said."""
-        proposal = next(text for text in self.texts[0][::-1][len(self.general) :] if text)
+        said = self._sayings(0)
         return [
             self.rules(party),
             turns_sentence(self, party),
+            *said,
+            *length_sentence(self, party),
+        ]
+
+    def _sayings(self, table: int) -> list[str]:
+        """Sentences on how acts are said about a table."""
+        proposal = next(text for text in self.texts[table][::-1][len(self.general) :] if text)
+        return [
             f"{self.proposing}, say for example: {proposal}.",
             f"Beside that you may say: {'; '.join(self.general)}.",
-            *length_sentence(self, party),
         ]
 
     def rules(self, party: str) -> str:
@@ -288,14 +295,27 @@ class Bargain(Task):
         parts = dict(zip(self.parties, ({"points": float(p)} for p in self.points(state))))
         return Outcome.of(parts, terminated=True, success=state.deal != NONE)
 
-    def understands(self, state: BargainState, text: str) -> bool:
-        """Tell if a text of who has the floor is an act."""
-        return self.read(state, text) != NONE
+    def unclear(self, state: BargainState, text: str) -> str | None:
+        """See `dialgym.simulators.human.unclear`."""
+        code, offers, row = self.read(state, text), prior_offers(state), self._row(state)
+        act = code - self.game.size
+        if act in (ACCEPT, REJECT) and offers.other == NONE:
+            return "No offer of the other one stands."
+        if act == INSIST and offers.latest[1] == NONE:
+            return "You have made no offer yet."
+        if code != NONE:
+            return None
+        impossible = self.game.read(row, plain(text).lower(), offers) == NONE
+        limits = [self.game.limits(self.game.tables[row])] if impossible else []
+        return " ".join([*limits, *self._sayings(row)])
 
     def read(self, state: BargainState, text: str) -> int:
         """The act that a text of who has the floor is taken for, or NONE."""
-        table = self.table(state, int(state.waiting))
-        return self.understanding.read(table, text, prior_offers(state))
+        return self.understanding.read(self._row(state), text, prior_offers(state))
+
+    def _row(self, state: BargainState) -> int:
+        """The row of what is on the table, as who has the floor knows it."""
+        return self.table(state, int(state.waiting))
 
     def apply(self, state: BargainState, code: int) -> None:
         """Change a state by an act of the party whose turn it is; NONE if it was not understood."""

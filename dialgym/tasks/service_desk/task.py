@@ -260,9 +260,12 @@ class ServiceDesk(Task):
         party = self.speaker(state)
         return self.apply(state, party, text, self.reader.read(party, text, state.last))
 
-    def understands(self, state: DeskState, text: str) -> bool:
-        """Tell if a text of who has the floor is an act."""
-        return self.reader.read(self.speaker(state), text, state.last).op != NONE
+    def unclear(self, state: DeskState, text: str) -> str | None:
+        """See `dialgym.simulators.human.unclear`."""
+        party = self.speaker(state)
+        if self.reader.read(party, text, state.last).op != NONE:
+            return None
+        return f"Say for example: {'; '.join(self.texts.examples(party))}."
 
     def apply(self, state: DeskState, party: str, text: str, act: DeskAct) -> Outcome:
         """Let a party say a text that is an act."""

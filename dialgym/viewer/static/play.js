@@ -75,6 +75,7 @@ class Seat {
     const found = await trying(() => post(`games/${this.game.game}/say`, body));
     if (!found) return;
     this.refused = found.refused ?? null;
+    this.doubt = found.doubt ?? "";
     this.game.kept = null;
     if (this.refused === null) { this.typed = ""; this.hinted = null; }
     else if (this.wordle) notice("Not in the list of words. Enter once more to say it all the same.");
@@ -175,7 +176,7 @@ class Seat {
     });
     const words = (game.words || []).slice(0, 60);
     return h("form.say", { onsubmit: (event) => { event.preventDefault(); this.say(input.value); } },
-      this.refused === null ? null : h("p.note.bad", null, `The rules do not foresee “${this.refused}” here. Say it once more to mean it.`),
+      this.refused === null ? null : h("p.note.bad", null, `The rules do not foresee “${this.refused}” here. ${this.doubt} Say it once more to mean it.`),
       h("div.line", null, input, h("button.primary", { type: "submit" }, "Say")),
       words.length ? h("details.choices", null, h("summary", null, `${game.words.length} texts are allowed`), h("div.chips", null, words.map((word) => h("button.chip", { type: "button", onclick: () => this.say(word) }, word)))) : null,
       game.acts ? h("details.choices", { open: true }, h("summary", null, "or choose an act"), h("div.chips", null, game.acts.filter((act) => act.allowed).map((act) => h("button.chip.act", { type: "button", onclick: () => this.send({ act: act.number }) }, act.name)))) : null);

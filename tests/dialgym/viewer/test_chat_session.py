@@ -39,7 +39,7 @@ def test_a_game_is_played_to_its_end():
 
 def test_what_the_rules_do_not_foresee_is_asked_again():
     game = session(options={"word": "sleep"})
-    assert game.say("zzzzz") == "zzzzz"
+    assert game.say("zzzzz") == ("zzzzz", "")
     assert game.shown()["turns"] == []
     assert game.say("zzzzz", sure=True) is None
     assert game.shown()["turns"][1]["text"] == "invalid"

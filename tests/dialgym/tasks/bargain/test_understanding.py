@@ -2,8 +2,10 @@
 
 from itertools import product
 
+import numpy as np
 import pytest
 
+from dialgym.simulators.human import HumanSpeaker
 from dialgym.tasks.bargain import Bargain
 from dialgym.tasks.bargain.car_dealer import CarDealer
 from dialgym.tasks.bargain.types import ACCEPT, ASK, INSIST, LEAVE, NONE, REJECT, PriorOffers
@@ -130,6 +132,42 @@ def test_prices_of_cars(text, deal):
 )  # fmt: skip
 def test_acts_of_people(text, act):
     assert read(PRICE, LAMP, text, ASKED) == act
+
+
+@pytest.mark.parametrize(
+    ("task", "said", "text", "doubt"),
+    [
+        (ITEMS, [], "i accept", "No offer of the other one stands."),
+        (ITEMS, ["i take 2 books 0 hats and 0 balls"], "no way", None),
+        (ITEMS, [], "my final offer", "You have made no offer yet."),
+        (ITEMS, [], "i want 3 books", "There are 2 books 1 hat and 3 balls. To propose what "),
+        (ITEMS, [], "half of the hats", "There are 2 books 1 hat and 3 balls. To propose what "),
+        (ITEMS, [], "you look nice", "To propose what you get yourself, say for example: i take "),
+        (PRICE, [], "$900", "Prices are from 40 to 110, named or by the last offers"),
+        (PRICE, ["i offer 60 dollars"], "meet me in the middle", "Prices are from "),
+        (PRICE, [], "add the floor mats", "To propose what you get yourself, say for example: i "),
+        (CARS, [], "the suv for 5k", "Name the sedan, suv or truck, and a price from 60 to 110 % "),
+        (CARS, [], "let us talk about the brand", None),
+    ],
+)  # fmt: skip
+def test_who_is_not_understood_is_told_what_can_be_said(task, said, text, doubt):
+    options = {"items": {"table": [2, 1, 3]}, "price": {"table": 100}}.get(task.game.name)
+    rng = np.random.default_rng(0)
+    state = task.initial(rng, options)
+    for one in said:
+        task.speak(state, one, rng)
+    found = task.unclear(state, text)
+    assert found is None if doubt is None else found.startswith(doubt)
+
+
+def test_a_person_is_asked_again_and_told_why():
+    said = iter(["i want 3 books", "i take 2 books 0 hats and 1 ball"])
+    speaker = HumanSpeaker(ask=lambda prompt: next(said))
+    with speaker.console.capture() as shown:
+        task = Bargain(constraint=None)
+        state = task.initial(np.random.default_rng(0), {"table": [2, 1, 3]})
+        assert speaker.reply(task, state, np.random.default_rng(0)).startswith("i take 2")
+    assert "There are 2 books 1 hat and 3 balls." in " ".join(shown.get().split())
 
 
 AGREEING = ("ok", "deal", "i accept", "sounds good", "that works for me", "yes", "i'll take it")
