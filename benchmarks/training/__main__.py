@@ -10,7 +10,17 @@ import torch
 
 from benchmarks.environments.__main__ import show
 from benchmarks.environments.timing import Figure, print_machine
-from benchmarks.training import beside_trl, grpo, language, length, memory, offline, reply, tiny
+from benchmarks.training import (
+    beside_trl,
+    grpo,
+    language,
+    launches,
+    length,
+    memory,
+    offline,
+    reply,
+    tiny,
+)
 from dialgym.errors import unknown
 
 PARTS: Mapping[str, Callable[[int], Iterator[Figure]]] = MappingProxyType(
@@ -24,6 +34,7 @@ PARTS: Mapping[str, Callable[[int], Iterator[Figure]]] = MappingProxyType(
         "offline": offline.figures,
         "memory": lambda repeats: memory.figures(),
         "grpo": lambda repeats: grpo.figures(),
+        "launches": lambda repeats: launches.figures(min(repeats, 3)),
         "trl": beside_trl.figures,
     }
 )

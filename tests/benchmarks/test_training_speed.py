@@ -9,7 +9,7 @@ from agents import GPTPolicy
 from agents.models.gpt import GPT
 from agents.models.gpt_config import PRESETS, GPTConfig
 from benchmarks.environments.timing import alternate
-from benchmarks.training import bare, beside_trl, grpo, length, tiny
+from benchmarks.training import bare, beside_trl, grpo, launches, length, tiny
 from benchmarks.training.learner import Learner
 from benchmarks.training.workload import LENGTH_BONUS, REPLY, Reply, reply_env, unigram_f1
 from dialgym.testing import check_batch, check_task, check_views
@@ -181,3 +181,13 @@ def test_padding_is_counted():
     tokens, rows, attention = length.padding(learner.ppo)
     assert tokens == learner.tokens
     assert tokens <= attention <= rows
+
+
+def test_launches_are_counted_without_views_and_ours_are_fewer(monkeypatch):
+    pytest.importorskip("peft")
+    one, other = torch.ones(2, 3), torch.ones(3)
+    assert launches.launches(lambda: one.T.reshape(6).add_(one.sum() + other[0])) == 4  # and a copy
+    monkeypatch.setattr(launches, "LAYERS", 1)
+    found = {figure.what: figure for figure in launches.figures(1)}
+    assert found["a step of a rollout, ours, launches"].holds
+    assert found["an update's forward and backward, ours, launches"].ratio < 1
