@@ -30,13 +30,15 @@ _AGREES = re.compile(
 _LIKES = re.compile(
     rf"\bsounds? {_VERY}(?:(?:a )?(?:\w+ )?plan|{_GOOD})\b|\bfair enough\b|\bwill have to do\b"
     r"|\b(?:that|this|it|which)(?:'s|s| is| seems| will be|'ll be| would be| looks)"
-    rf" {_VERY}(?:{_GOOD})(?: (?:to|by|with|for|enough|then|and|thank|i)\b|$)"
+    rf" {_VERY}(?:{_GOOD})(?! to (?:hear|know|see|meet))"
+    r"(?: (?:to|by|with|for|enough|then|and|thank|i)\b|$)"
     r"|\b(?:that|this)(?:'ll| will| would|'d)? works?\b(?! out)|\b(?:'ll|will|would) work$"
 )
 _UNLESS = re.compile(
     r"\b(?:but|if|unless|however|except|though|although|only|instead|not|never|no|cannot|nor"
     r"|almost|could|better|rather|while|accept my|when|until|once|provided|as long|maybe|might"
-    r"|think about|then i|quit|consider|how about|what about|(?:an)?other offer"
+    r"|think about|then i|quit|consider|how about|what about"
+    r"|(?:(?:an)?other|first|initial|original|earlier|previous) (?:offer|deal)"
     r"|and (?:i(?:'ll| will)|we|you|it's|that's))\b|n't\b|\b(?:cant|dont|wont)\b"
 )
 """A condition, a contrast or a refusal."""

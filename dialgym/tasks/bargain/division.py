@@ -33,6 +33,8 @@ TAKES = frozenset(
     ("take", "get", "have", "keep", "need", "want", "use", "just", "only", "you", "i", "me")
 )
 """Words before an amount of the kind that was named before."""
+STARTS = frozenset(("", "ok", "okay", "fine", "sure", "alright", "then", "well", "just", "please"))
+"""Words before an order."""
 DIVIDES = frozenset(
     ("take", "get", "have", "keep", "give", "yours", "mine", "let", "offer", "trade")
 )
@@ -62,11 +64,17 @@ _MEANT = re.compile(
 )
 _ASKED = re.compile(r"^(?:do|does|are|is|how (?:much|many)|which|why|what)\b")
 _SUBJECT = re.compile(
-    r"(?<!\bdo)(?<!\bdid)\s"
+    r"(?<!\bdo)(?<!\bdid)(?<!\ball)\s"
     r"(?=(?:if (?:i|you)|(?:i|you|we) (?:can|will|would|could|get|take|keep|have"
     r"|give)|i (?:need|want)|i'll|i'd|you'll|ill|how about)\b)"
 )
-_AMENDS = re.compile(r"\b(?:also|too|as well|throw in|add|another|\d more|more|plus|swap)\b")
+_EVENLY = re.compile(
+    r"\bsplit (?:it|things|all|the lot)\b(?: all)?(?: evenly| equally| in half| 50 ?[/-] ?50)?"
+    r"|^50 ?[/-] ?50\b|\bhalf and half\b|\b(?:we each|each of us) (?:get|take)s? half\b"
+)
+_AMENDS = re.compile(
+    r"\b(?:also|too|as well|throw in|add|another|\d more|more|plus|swap|of your|split|at ?least)\b"
+)
 
 
 def share_of(
@@ -94,7 +102,7 @@ def share_of(
     Returns:
         The share, more or less than there is where the text says so; None where nothing is divided.
     """
-    text = _KEEPS.sub("keep ", in_digits(text))
+    text = _EVENLY.sub("split everything", _KEEPS.sub("keep ", in_digits(text)))
     several = len({kinds[word] for word in _WORDS.findall(text) if word in kinds}) > 1
     bare = (several and not kept) or bool(_WISHES.search(text)) or not _NEEDS.search(text)
     division = Division(table, kinds, single, bare, kept, before)
@@ -135,27 +143,35 @@ class Division:
         self.alone = False  # the amount, behind a verb
         self.rest: bool | None = None  # whether it is for who speaks
         self.rest_here = False  # named since the person
+        self.joined = False  # the rest, by ``and`` with what was named before
 
     def hear(self, words: Sequence[str]) -> None:
         """Hear the words of a clause."""
         self.adds = self.before is not None and not ADDS.isdisjoint(words)
         self.divides = not self.strict or not DIVIDES.isdisjoint(words)
-        self.amount = None
-        for before, word, after in zip(["", *words], words, [*words[1:], ""]):
+        self.amount, begun = None, len(self.clause)
+        for at, (before, word, after) in enumerate(zip(["", *words], words, [*words[1:], ""])):
             if word in PAUSES or word in PERSONS:
                 self._close()
+            if before in self.kinds and (word in PASSED or self._is_amount(word)):
+                begun = len(self.clause)  # i get all books the hat is yours
+            if word in OWNED:
+                self.clause = self.clause[begun:]
             if word in PERSONS:
                 self._person(PERSONS[word], before in ("for", "to") or word in OWNED)
+            elif word in ("take", "keep") and before in STARTS:
+                self._person(False, False)  # take the hat
             elif word in self.kinds:
                 self._kind(word, before)
             elif word in REST:
                 self._rest()
+                self.joined = "and" in words[max(at - 2, 0) : at]
                 self.rest = self.own != (before == "nothing")
             elif word in GIVES and before not in NOUNS:
                 self.own, self.named = not self.own, True
             elif word == "for" and self.clause and (after in PASSED or self._is_amount(after)):
                 self.own = not self.own  # one book for two hats
-            elif word in EXCEPT and before in ("everything", "all"):
+            elif word in EXCEPT and before in ("everything", "all", "else"):
                 self._rest()
                 self.own, self.named, self.divides = not self.own, True, True
             elif word in EVERY and self._is_all(word, before, after):
@@ -186,10 +202,11 @@ class Division:
 
     def _person(self, own: bool, behind: bool) -> None:
         if behind:  # two balls for me, the rest to you
-            if not (self.rest_here and self.named):
+            if not self.rest_here or (self.joined and not self.named):
                 for kind, count in self.clause:
                     self._give(kind, count, own)
-            self.rest, self.nobody = own if self.rest_here else self.rest, []
+                self.nobody = []
+            self.rest = own if self.rest_here else self.rest
         self.own, self.named, self.amount = own, True, None
         self.clause, self.rest_here = [], False
 

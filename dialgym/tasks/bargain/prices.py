@@ -33,7 +33,7 @@ _LESS_BEFORE = re.compile(
 )
 _MORE_AFTER = re.compile(r" ?(?:more\b|extra\b|higher\b|on top\b|above\b|over\b)")
 _MORE_BEFORE = re.compile(
-    r"\b(?:another|an?(?: extra| additional)?|extra|additional|add|plus|up by) (?:\$ ?)?$"
+    r"\b(?:another|an? extra|an? additional|extra|additional|add|plus|up by) (?:\$ ?)?$"
 )
 _RAISES = re.compile(r"\b(?:up|raise|increase|more|add|higher)\b")
 _OF_OFFER = re.compile(r"\b(?:your|my|that|last|this) (?:last |latest )?(?:offer|price|bid)\b")

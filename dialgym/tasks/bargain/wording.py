@@ -3,7 +3,7 @@
 import re
 
 _ENDS = re.compile(
-    r"(?:[;!?]+|\.(?!\d)|,(?!\d))\s*|\s(?:-+\s)+|(?<!everything)(?<!all)"
+    r"(?:[;!?]+|\.(?!\d)|,(?!\d))\s*|\s(?:-+\s)+|(?<!everything)(?<!all)(?<!else)"
     r"\s(?=(?:but|because|since|unless)\b)"
 )
 

@@ -84,6 +84,12 @@ def test_prices_in_thousands():
         ("i'll give you the hat and the balls for the books", (2, 0, 0)),
         ("i can't give up the hat but you can have the rest", (0, 1, 0)),
         ("why don't you take the balls", (2, 1, 0)),
+        ("ok, take the balls", (2, 1, 0)),
+        ("all i want is the hat", (0, 1, 0)),
+        ("2 books, rest for you", (2, 0, 0)),
+        ("the hat is mine, the rest is yours", (0, 1, 0)),
+        ("if i can have all books the hat and balls are yours", (2, 0, 0)),
+        ("you can have everything else but the hat", (0, 1, 0)),
         ("that doesn't work i want the hat and two balls", (0, 1, 2)),
         ("throw in a ball and we have a deal", (1, 0, 3)),  # to what was offered
         ("give me one more book", (2, 0, 2)),
@@ -142,6 +148,7 @@ def test_acts_of_people(text, act):
         (ITEMS, [], "my final offer", "You have made no offer yet."),
         (ITEMS, [], "i want 3 books", "There are 2 books 1 hat and 3 balls. To propose what "),
         (ITEMS, [], "half of the hats", "There are 2 books 1 hat and 3 balls. To propose what "),
+        (ITEMS, [], "let's split it evenly", "There are 2 books 1 hat and 3 balls. "),
         (ITEMS, [], "you look nice", "To propose what you get yourself, say for example: i take "),
         (PRICE, [], "$900", "Prices are from 40 to 110, named or by the last offers"),
         (PRICE, ["i offer 60 dollars"], "meet me in the middle", "Prices are from "),
@@ -176,7 +183,12 @@ UNSURE = (
     *("i can't accept that", "no deal", "would you accept that?", "i am able to accept cash"),
     *("you drive a hard deal with me", "thank you!", "you too", "a great deal of work", "not ok"),
     *("is that ok with you?", "it is in great condition", "i would agree if it was less"),
-    *("let's make a deal", "do we have a deal?", "okay then i will have to look elsewhere"),
+    *(
+        "i agree to your first offer",
+        "let's make a deal",
+        "do we have a deal?",
+        "okay then i will have to look elsewhere",
+    ),
     *("give me the hat and we have a deal", "once you accept my offer", "hi", "half of it", ""),
 )
 
