@@ -12,7 +12,8 @@ from tests.support.infos import same_infos
 
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
 @pytest.mark.parametrize("env_id", in_full("token"))
-def test_batch_equals_sync_vector_env(env_id, mode):
+@pytest.mark.parametrize("steps", [60, pytest.param(120, marks=pytest.mark.slow)])
+def test_batch_equals_sync_vector_env(env_id, mode, steps):
     ours = gym.make_vec(env_id, 3, autoreset_mode=mode)
     theirs = gym.make_vec(
         env_id,
@@ -25,7 +26,7 @@ def test_batch_equals_sync_vector_env(env_id, mode):
     assert ours.action_space == theirs.action_space
     assert np.array_equal(ours.reset(seed=3)[0], theirs.reset(seed=3)[0])
     rng = np.random.default_rng(0)
-    for _ in range(120):
+    for _ in range(steps):
         masks = ours.unwrapped.action_masks()
         actions = np.array([rng.choice(np.flatnonzero(row)) for row in masks])
         *batch, info = ours.step(actions)

@@ -24,22 +24,22 @@ VARIANTS = [
 
 
 @pytest.mark.parametrize("env_id", in_full("token"))
-@pytest.mark.parametrize("turns", [90, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("turns", [30, pytest.param(300, marks=pytest.mark.slow)])
 def test_registered_tasks(env_id, turns):
     task = make_task(entry_of(env_id), {})
     episodes = max(3, turns // task.facts.turn_limit)
     check_task(task, episodes=episodes)
     check_views(task, episodes=episodes)
-    check_batch(task, num_envs=4, steps=turns // 2)
+    check_batch(task, num_envs=4, steps=max(turns // 2, 45))
 
 
 @pytest.mark.parametrize("kwargs", VARIANTS, ids=str)
-@pytest.mark.parametrize("episodes", [8, pytest.param(25, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("episodes", [4, pytest.param(25, marks=pytest.mark.slow)])
 def test_variants(kwargs, episodes):
     task = Wordle(words=40, **kwargs)
     check_task(task, episodes=episodes)
     check_views(task, episodes=episodes)
-    check_batch(task, num_envs=4, steps=8 * episodes, seed=7)
+    check_batch(task, num_envs=4, steps=max(8 * episodes, 60), seed=7)
 
 
 @pytest.mark.parametrize("kwargs", VARIANTS[:3], ids=str)
@@ -64,7 +64,7 @@ def test_word_tokens():
 
 
 @pytest.mark.parametrize("kwargs", VARIANTS, ids=str)
-@pytest.mark.parametrize("steps", [100, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("steps", [50, pytest.param(300, marks=pytest.mark.slow)])
 def test_the_vectorised_form_equals_the_loop(kwargs, steps):
     """Wordle's table look-ups against its scalar rules, batch against batch."""
     task = Wordle(words=40, **kwargs)

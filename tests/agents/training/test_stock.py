@@ -14,6 +14,7 @@ pytest.importorskip("stable_baselines3")
 import agents
 import dialgym
 from agents.training.checkpoint import FILE
+from tests.support.by_day import at_night
 from tests.support.commands import fail
 from tests.support.resuming import assert_same_run, curve
 from tests.support.waiting import wait_until
@@ -100,7 +101,8 @@ NEAREST = {"env_wrapper": {"dialgym.VectorReplaceForbidden": {"choose": "nearest
 
 
 @pytest.mark.parametrize(
-    ("algorithm", "more"), [("stock-dqn", {}), ("stock-dqn", NEAREST), ("dqn", {})]
+    ("algorithm", "more"),
+    [("stock-dqn", {}), at_night(("stock-dqn", NEAREST)), ("dqn", {})],
 )
 def test_token_views_have_words_said(algorithm, more, tmp_path):
     """By algorithms without masks, as the wrapper replaces letters, and by one with masks."""

@@ -63,7 +63,8 @@ BATCHES = [
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
 @pytest.mark.parametrize("limit", [None, 7])
 @pytest.mark.parametrize(("env_id", "kwargs"), BATCHES, ids=str)
-def test_a_batch_is_gymnasiums_own(env_id, kwargs, limit, mode):
+@pytest.mark.parametrize("steps", [40, pytest.param(90, marks=pytest.mark.slow)])
+def test_a_batch_is_gymnasiums_own(env_id, kwargs, limit, mode, steps):
     """Results and infos to the dtype, with masks, without texts, and under a step limit."""
     env_id = f"dialgym/{env_id}"
     kwargs = {"max_episode_steps": limit, **kwargs}
@@ -79,7 +80,7 @@ def test_a_batch_is_gymnasiums_own(env_id, kwargs, limit, mode):
     same_infos(info, theirs.reset(seed=5)[1])
     first = form(info)
     rng = np.random.default_rng(0)
-    for _ in range(90):
+    for _ in range(steps):
         if "utterance" in env_id:
             actions = ours.action_space.sample()
         else:
