@@ -84,11 +84,11 @@ class ResponseSearch:
         return self._values(task, _bare(belief), codes, int(belief[0].waiting), self._known(task))
 
     def _known(self, task: Bargain) -> dict[Any, Found]:
-        """Results so far; forgotten before a search if there are too many of them."""
-        if task not in self._found or len(self._found[task]) > self.most:
-            self._found[task] = {}
-        known: dict[Any, Found] = self._found[task]
-        return known
+        """Results so far of the game and as many turns; forgotten before a search if too many."""
+        by_turns: dict[int, dict[Any, Found]] = self._found.setdefault(task.game, {})
+        if len(by_turns.get(task.turns, ())) > self.most:
+            del by_turns[task.turns]
+        return by_turns.setdefault(task.turns, {})
 
     def _best(self, task: Bargain, belief: Belief, party: int, known: dict[Any, Found]) -> Found:
         key = self._key(task, belief, party)

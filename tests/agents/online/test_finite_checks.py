@@ -12,6 +12,7 @@ from agents import BC, GRPO, NLPO, SequencePPO, train
 from agents.training.checkpoint import FILE
 from dialgym.views.sb3 import DialogueVecEnv
 from tests.agents.online.test_sequence_ppo import SMALL, STEPS, collected, gradient
+from tests.support.by_day import at_night
 from tests.support.commands import run as command
 from tests.support.resuming import assert_same_model
 from tests.support.toy_tokens import Echo
@@ -53,7 +54,7 @@ def gone(reward):
     ("fault", "error", "message"),
     [
         (nan_in_row_3, FloatingPointError, r"SequencePPO at timestep 584: expected finite rewards"),
-        (gone, RuntimeError, "the service of rewards is gone"),
+        at_night((gone, RuntimeError, "the service of rewards is gone")),
     ],
 )
 def test_a_fault_amid_a_run_leaves_what_was_saved_and_can_be_resumed(

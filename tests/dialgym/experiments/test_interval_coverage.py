@@ -6,6 +6,7 @@ import pytest
 pytest.importorskip("scipy")
 from dialgym.experiments.significance import mean_improvement
 from dialgym.experiments.statistics import iqm, iqm_estimate, mean_estimate, seed_estimate
+from tests.support.by_day import by_day
 
 CASES = 1500
 """Simulated experiments; the standard error of a coverage of .95 is .0056."""
@@ -15,7 +16,7 @@ def coverage(estimates, truth):
     return np.mean([found.low <= truth <= found.high for found in estimates])
 
 
-@pytest.mark.parametrize("runs", [3, 5])
+@pytest.mark.parametrize("runs", by_day([3, 5], 3))
 @pytest.mark.parametrize(("rate", "spread"), [(0.5, 50), (0.9, 10), (0.95, 30), (0.98, 400)])
 def test_of_rates(runs, rate, spread):
     """Rates of trainings are beta distributed, and 500 dialogues of each are played."""
@@ -66,7 +67,7 @@ def test_of_interquartile_means(environments, runs):
 
 
 @pytest.mark.parametrize(("environments", "runs"), [(1, 3), (1, 5), (2, 3), (5, 3), (5, 5)])
-@pytest.mark.parametrize("gap", [1.0, 2.0])
+@pytest.mark.parametrize("gap", by_day([1.0, 2.0], 1.0))
 def test_of_probabilities_of_improvement(environments, runs, gap):
     stats = pytest.importorskip("scipy.stats")
     rng = np.random.default_rng([environments, runs])
