@@ -112,6 +112,16 @@ def test_longer_games_are_searched_as_well(partner):
         assert ResponseSearch(other).best(task, [state])[0] == brute_force(task, state, 0, other)
 
 
+def test_what_is_found_serves_all_tasks_of_a_game_of_as_many_turns(monkeypatch):
+    search = ResponseSearch(PARTNERS["fair"]())
+    first, second, longer = (Bargain("price", turns=turns) for turns in (2, 2, 3))
+    state = BargainState(*first.game.scenarios[0].tolist())
+    found = search.best(first, [state])
+    assert search.best(longer, [state])[0] >= found[0]
+    monkeypatch.setattr(search, "_acts", None)
+    assert search.best(second, [state]) == found
+
+
 @pytest.mark.parametrize("partner", PARTNERS)
 @pytest.mark.parametrize("game", ["items", pytest.param("goods", marks=pytest.mark.slow), "price"])
 def test_play_by_the_best_response_earns_what_it_promises_and_no_policy_more(game, partner):
