@@ -62,6 +62,7 @@ if TYPE_CHECKING:  # a class that is not named here is Any to a type checker
     from agents.online.nlpo import NLPO
     from agents.online.ppo import SequencePPO
     from agents.online.reference import KLControl
+    from agents.online.refuel import REFUEL
     from agents.online.self_play import SelfPlay
     from agents.policies.belief import BeliefPolicy, ValueBeliefPolicy
     from agents.policies.decoded import with_decoding

@@ -121,6 +121,7 @@ BOUNDS: Mapping[str, Bounds] = {
     "clip_range_high": POSITIVE,
     "critic_steps": COUNT,
     "empty_cost": FROM_0,
+    "eta": POSITIVE,
     "mask_every": COUNT,
     "min_tokens": COUNT,
     "own_coef": FINITE,

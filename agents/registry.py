@@ -93,6 +93,8 @@ _TABLE = (
      "agents.GPTPolicy", "group baselines in place of a value function; RLOO, REINFORCE++"),
     ("expert-iteration", "agents.online.expert_iteration:ExpertIteration", (TOKENS,),
      "agents.GPTPolicy", "cloning of the policy's own best dialogues; ReST, RAFT"),
+    ("refuel", "agents.online.refuel:REFUEL", (TOKENS,),
+     "agents.GPTPolicy", "regression of how much better one of two replies to a prefix turns out"),
     ("archer", "agents.online.archer:ArCHer", (TOKENS,),
      "agents.ArCHerPolicy", "a critic of whole utterances from replay, an actor of tokens"),
     ("bc", "agents.offline.bc:BC", (STORED,),

@@ -227,9 +227,20 @@ class Sequences:
 
     def decisions(self, chosen: np.ndarray) -> Tensor:
         """Numbers of all decisions in the sequences `chosen`."""
-        ranges = [np.arange(self.first[i], self.first[i + 1]) for i in chosen]
+        ranges = [np.arange(self.first[i], self.first[i + 1]) for i in chosen.flat]
         flat = np.concatenate(ranges) if ranges else np.zeros(0, np.int64)
         return torch.from_numpy(flat).to(self.tokens.device)
+
+
+def sums_by_pair(values: Tensor, rows: Tensor, count: int) -> Tensor:
+    """(2, count / 2): sums of values (n,) over the sequences `rows` (n,), of which two are a pair.
+
+    Args:
+        values: (n,), of decisions.
+        rows: (n,) int64, of which of `count` sequences; each two that follow are a pair.
+        count: of sequences.
+    """
+    return values.new_zeros(count).index_add(0, rows, values).view(-1, 2).T
 
 
 class SequenceBatch(NamedTuple):

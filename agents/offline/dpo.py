@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from stable_baselines3.common.policies import BasePolicy
 from torch import Tensor, nn
 
-from agents.buffers.sequences import Sequences
+from agents.buffers.sequences import Sequences, sums_by_pair
 from agents.buffers.stored import DecisionBatch
 from agents.buffers.stored_pairs import StoredPairs, starts_of
 from agents.buffers.stored_tokens import loaded
@@ -123,7 +123,7 @@ class DPO(OfflineAlgorithm):
         count = len(batch.observations)
         begins = self._begins(batch, rows).to(log_probs)
         weights = turn_weights(begins, rows, count, self.turn_gamma) * own
-        worse, better = _by_pair(weights * (log_probs - reference), rows, count)
+        worse, better = sums_by_pair(weights * (log_probs - reference), rows, count)
         loss = -F.logsigmoid(self.beta * (better - worse))
         metrics = {
             "preference_loss": loss,
@@ -133,7 +133,7 @@ class DPO(OfflineAlgorithm):
         }
         if self.policy_weight:
             sums, sizes = (
-                _by_pair(x, rows, count)[1] for x in (log_probs * own, own.to(log_probs))
+                sums_by_pair(x, rows, count)[1] for x in (log_probs * own, own.to(log_probs))
             )
             metrics["policy_loss"] = -sums / sizes
             loss = loss + self.policy_weight * metrics["policy_loss"]
@@ -186,8 +186,3 @@ def turn_weights(begins: Tensor, rows: Tensor, count: int, gamma: float) -> Tens
     if gamma == 1:
         return left / totals[rows]
     return (1 - gamma**left) / (1 - gamma ** totals[rows])
-
-
-def _by_pair(values: Tensor, rows: Tensor, count: int) -> Tensor:
-    """(2, count / 2): sums of values (n,) over the dialogues `rows` (n,) that they are of."""
-    return values.new_zeros(count).index_add(0, rows, values).view(-1, 2).T

@@ -12,8 +12,9 @@ from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
 from agents.buffers.sequences import Rollout, SequenceBatch, SequenceBuffer
+from agents.models.observations import Observed
 from agents.online.credit import all_equal
-from agents.online.on_policy import SequenceAlgorithm, SequenceOptions
+from agents.online.on_policy import SequenceAlgorithm, SequenceOptions, turn_ends
 from agents.online.reference import k3
 from dialgym.errors import whole_number
 
@@ -107,6 +108,9 @@ class GroupAlgorithm(SequenceAlgorithm):
             equal.append(float(chosen.mean()))
             if not chosen.any():
                 break
+        again = self._play_again(env, n_rollout_steps)
+        tokens += int(again.sum())
+        said = np.concatenate([said, again])
         self.logger.record("rollout/equal_groups", equal[0])
         if self.resample:
             self.logger.record("rollout/equal_groups_left", equal[-1])
@@ -161,6 +165,21 @@ class GroupAlgorithm(SequenceAlgorithm):
         """(n_envs,) float64, the sums of the rewards of what was `said` (T, n_envs)."""
         returns: np.ndarray = (self.rollout_buffer.steps("rewards") * said).sum(0, np.float64)
         return returns
+
+    def _play_again(self, env: VecEnv, most: int) -> np.ndarray:
+        """Hold further dialogues, of at most `most` tokens; here none.
+
+        Returns:
+            (t, n_envs) bool, where a token was said.
+        """
+        return np.zeros((0, env.num_envs), bool)
+
+    def _ends(self, said: np.ndarray) -> np.ndarray:
+        """(T, n) bool: where what was said closes a turn."""
+        buffer = self.rollout_buffer
+        last = Observed.of(self._last_obs).lengths
+        ends: np.ndarray = turn_ends(buffer.steps("lengths"), last, buffer.steps("dones")) & said
+        return ends
 
     def _rollout(self, said: np.ndarray) -> Rollout:
         """From the rollout in the buffer to what is learned from.

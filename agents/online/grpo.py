@@ -13,7 +13,7 @@ from torch import Tensor
 
 from agents.argument_checks import COUNT, FINITE, require
 from agents.buffers.sequences import Rollout, SequenceBatch, Sequences
-from agents.models.observations import Observed, token_space
+from agents.models.observations import token_space
 from agents.online.branches import Branches
 from agents.online.credit import (
     BASELINES,
@@ -29,7 +29,6 @@ from agents.online.credit import (
     value_rises,
 )
 from agents.online.groups import GroupAlgorithm, GroupOptions
-from agents.online.on_policy import turn_ends
 from agents.online.ppo import clipped_surrogate
 from agents.online.surrogates import (
     LARGEST_WEIGHT,
@@ -258,13 +257,6 @@ class GRPO(GroupAlgorithm):
         [steps] = self.processes.sums(float(found.steps))
         self.num_timesteps += int(steps)
         return found.values
-
-    def _ends(self, said: np.ndarray) -> np.ndarray:
-        """(T, n) bool: where what was said closes a turn."""
-        buffer = self.rollout_buffer
-        last = Observed.of(self._last_obs).lengths
-        ends: np.ndarray = turn_ends(buffer.steps("lengths"), last, buffer.steps("dones")) & said
-        return ends
 
     def _truth_gains(self, sequences: Sequences, said: np.ndarray, ends: np.ndarray) -> np.ndarray:
         """(T, n): by how much each turn raised the probability of the truth, where it begins."""

@@ -305,7 +305,7 @@ class SequenceAlgorithm(OnlineAlgorithm):
         sequences = self.rollout.sequences
         [decisions] = self.processes.sums(len(sequences))
         count = max(1, round(decisions / (self.batch_size * self.processes.count)))
-        for chosen in minibatches(sequences.sizes, count, self.rng):
+        for chosen in self._minibatches(count):
             metrics = self.updater.backward(
                 self.loss,
                 self.batches(chosen),
@@ -322,8 +322,12 @@ class SequenceAlgorithm(OnlineAlgorithm):
                 return False
         return True
 
+    def _minibatches(self, count: int) -> list[np.ndarray]:
+        """Sequences (s,) of each of `count` minibatches, or (s, k) of those that stay together."""
+        return minibatches(self.rollout.sequences.sizes, count, self.rng)
+
     def batches(self, chosen: np.ndarray) -> Iterator[SequenceBatch]:
-        """The sequences `chosen` (s,) of the rollout: a minibatch, in pieces that fit in memory."""
+        """The sequences `chosen` of the rollout: a minibatch, in pieces that fit in memory."""
         sequences = self.rollout.sequences
         rows, own = sequences.decisions(chosen), sequences.columns["own"]
         advantages = self._minibatch_advantages(rows[own[rows]]) * sequences.columns["importance"]

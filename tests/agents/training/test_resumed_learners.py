@@ -94,6 +94,7 @@ RUNS = {
         name: Run(name, WORDS, {**TOKENS, "n_steps": 48, "group_size": 2}, 500)
         for name in ("grpo", "expert-iteration")
     },
+    "refuel": Run("refuel", WORDS, {**TOKENS, "n_steps": 48}, 500),
     "archer": Run(
         "archer",
         WORDS,
