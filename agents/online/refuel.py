@@ -34,7 +34,9 @@ class REFUEL(GroupAlgorithm):
     with pi_old the policy that said both. Its minimum is pi_old exp(eta Q) / Z: no critic and no
     baseline is needed, since Z is the same for both. What is hidden is the same in both dialogues,
     what the other party draws is not. Only the two turns are learned from; what follows them tells
-    R, and counts as timesteps.
+    R, and counts as timesteps. The pair weighs as many as the first dialogue had turns: without, a
+    turn that a short dialogue followed would be chosen more often than it is taken, and its R be
+    that of the short ones.
 
     Args:
         policy: as of `GroupAlgorithm`.
@@ -162,11 +164,17 @@ class REFUEL(GroupAlgorithm):
         return [pairs[chosen] for chosen in minibatches(sizes, count, self.rng)]
 
     def _token_weights(self, chosen: np.ndarray) -> Tensor:
-        """Weights (N,) by which the mean over the decisions of pairs (p, 2) is one over pairs."""
+        """Weights (N,) by which the mean over the decisions of pairs (p, 2) is one over turns.
+
+        Of a dialogue of K turns one is chosen, and stands for K.
+        """
         sequences = self.rollout.sequences
+        turns = self._turns[sequences.steps % self.n_envs]
         size = float(sequences.sizes[chosen].sum())
-        decisions, pairs = self.processes.sums(size, float(len(chosen)))
-        return torch.full((len(sequences),), decisions / max(pairs, 1), device=self.device)
+        stood_for = float(turns[sequences.first[chosen[:, 0]]].sum())
+        decisions, total = self.processes.sums(size, stood_for)
+        weights = torch.from_numpy(turns * (decisions / max(total, 1))).float()
+        return weights.to(self.device)
 
     def policy_loss(
         self, batch: SequenceBatch, log_prob: Tensor

@@ -98,7 +98,7 @@ def test_the_loss_by_hand_in_double_precision():
     np.testing.assert_allclose(loss, [expected[0], 0, 0, expected[1], 0, 0, 0], rtol=1e-6)
 
 
-def test_the_mean_is_over_pairs():
+def test_a_pair_weighs_the_turns_of_its_dialogue():
     model = collected(eta=0.3)
     with torch.no_grad():
         model.policy.backbone.wpe.weight += torch.randn_like(model.policy.backbone.wpe.weight)
@@ -116,9 +116,30 @@ def test_the_mean_is_over_pairs():
         moved = log_prob - batch.log_probs
         gap = moved[first].sum() - moved[~first].sum()
         errors.append((gap / 0.3 - (batch.values[0] - batch.values[-1])).square())
-    assert found["loss"] == pytest.approx(torch.stack(errors).mean().item(), rel=1e-4)
+    rows = model.rollout.sequences.steps[model.rollout.sequences.first[pairs[:, 0]]] % 8
+    assert len(set(model._turns[rows].tolist())) > 1
+    mean = np.average(torch.stack(errors).detach(), weights=model._turns[rows])
+    assert found["loss"] == pytest.approx(mean, rel=1e-4)
     assert found["regression_loss"] == pytest.approx(found["loss"])
     assert sum(losses) / sizes == pytest.approx(found["loss"], rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"policy_kwargs": {**SMALL, "lora": {"r": 2}}, "kl": {"coef": 0.1}}, {"env_masks": True}],
+    ids=["adapters-reference", "masks-by-call"],
+)
+def test_an_update_begins_where_the_replies_were_said(settings):
+    model = collected(n_epochs=1, batch_size=10_000, **settings)
+    [pairs] = model._minibatches(1)
+    worth = [model.rollout.values[model.rollout.sequences.first[p]].numpy() for p in pairs.T]
+    rows = model.rollout.sequences.steps[model.rollout.sequences.first[pairs[:, 0]]] % 8
+    squares = np.average((worth[0] - worth[1]) ** 2, weights=model._turns[rows])
+    model.train()
+    logged = model.logger.name_to_value
+    assert logged["train/regression_loss"] == pytest.approx(squares, rel=1e-4)
+    assert logged.get("train/reference_kl", 0.0) == pytest.approx(0.0, abs=1e-6)
+    assert logged["train/grad_norm"] > 0
 
 
 def test_at_the_least_loss_the_policy_is_tilted_by_what_turns_are_worth():
