@@ -43,7 +43,7 @@ class OnlineOptions(LearnerOptions, total=False):
 
 
 class OnlineAlgorithm(UpdatedLearner, OnPolicyAlgorithm):  # type: ignore[misc]
-    """Base of `SequencePPO`, `NLPO`, `GRPO`, `ExpertIteration`, `REFUEL` in the form of Stable-Baselines3.
+    """Base of `SequencePPO`, `NLPO`, `GRPO`, `ExpertIteration`, `REFUEL`, as of Stable-Baselines3.
 
     Rollout and update are `SequenceAlgorithm`'s.
 
