@@ -32,7 +32,11 @@ if TYPE_CHECKING:
 DIGITS = 3
 PERCENT = " %"
 RATES = ("success", "found", "true", "pass^1", "pass^2", "pass^3", "pass^4")
-BOUNDS = {**OF_MEASURES, "correlation": (-1.0, 1.0), **dict.fromkeys(RATES, (0.0, 1.0))}
+BOUNDS = {
+    **OF_MEASURES,
+    **dict.fromkeys(("correlation", "rank"), (-1.0, 1.0)),
+    **dict.fromkeys(RATES, (0.0, 1.0)),
+}
 """The least and the greatest value of figures that have any."""
 
 
