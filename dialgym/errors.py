@@ -217,6 +217,8 @@ def check_flags(make: Callable[..., Any], given: Mapping[str, Any], where: str) 
 
 def with_settings(make: Callable[..., Any], what: str, settings: Mapping[str, Any]) -> Any:
     """``make(**settings)``; a ValueError where it knows no such setting, or needs another one."""
+    if not isinstance(settings, Mapping):
+        raise ValueError(f"{what}: expected a mapping of settings, got {settings!r}")
     known = signature(make).parameters.values()
     names = [p.name for p in known if p.kind in (Parameter.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
     if not any(p.kind is Parameter.VAR_KEYWORD for p in known):

@@ -6,10 +6,12 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dialgym.errors import whole_number
+
 
 @dataclass(frozen=True)
 class GPTConfig:
-    """Shape of a GPT. Raises ValueError when `n_embd` is not a multiple of `n_head`."""
+    """Shape of a GPT. Raises ValueError for a size below 1, or `n_embd` no multiple of `n_head`."""
 
     vocab_size: int
     window: int  # longest sequence, in tokens
@@ -19,8 +21,8 @@ class GPTConfig:
     init_std: float | None = None  # None: GPT-2's 0.02 at its width, more in narrower models
 
     def __post_init__(self) -> None:
-        if min(self.vocab_size, self.window, self.n_layer, self.n_head, self.n_embd) < 1:
-            raise ValueError(f"GPTConfig: every size must be at least 1, got {self}")
+        for size in ("vocab_size", "window", "n_layer", "n_head", "n_embd"):
+            whole_number(size, getattr(self, size), "GPTConfig")
         if self.n_embd % self.n_head:
             raise ValueError(
                 f"GPTConfig: n_embd must be a multiple of n_head, got n_embd={self.n_embd}, "

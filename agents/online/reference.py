@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from agents.distributed.sharding import weights_of
 from agents.models.heads import PolicyHead, log_probs_of
-from dialgym.errors import finite_number, one_of, with_settings
+from dialgym.errors import finite_number, one_of, settings_as
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 RATE = 0.1
@@ -78,13 +78,9 @@ class KLControl:
         Raises:
             ValueError: an unknown setting, or as of the class.
         """
-        if isinstance(value, KLControl):
-            return value
-        given = dict(value or {})
-        if given.get("reference") is not None:
-            given["reference"] = str(given["reference"])
-        made: KLControl = with_settings(cls, "kl", given)
-        return made
+        if isinstance(value, Mapping) and value.get("reference") is not None:
+            value = {**value, "reference": str(value["reference"])}
+        return settings_as(cls, "kl", value)
 
     def steered(self, coef: float, kl: float, tokens: int) -> float:
         """The next coefficient after `coef`, from a rollout's mean divergence and its tokens.

@@ -238,6 +238,9 @@ class TrainConfig:
             )
         if self.resume and self.force:
             raise ValueError("force: expected either resume or force (begin again), got both")
+        for name in ("env_kwargs", "hyperparameters"):
+            if not isinstance(value := getattr(self, name), Mapping | None):
+                raise ValueError(f"train: expected {name} to be a mapping, got {value!r}")
         self._check_kept()
 
     def _check_kept(self) -> None:
@@ -321,7 +324,7 @@ class TrainConfig:
         merged: dict[str, Any] = {}
         for name in ("env_kwargs", "hyperparameters"):
             before, mine = given.get(name), changes.get(name)
-            if before and mine:
+            if mine and isinstance(before, Mapping):
                 kept[name] = {key: value for key, value in before.items() if key not in mine}
                 merged[name] = {**before, **mine}
         for name, value in kept.items():

@@ -83,9 +83,10 @@ def read_hyperparameters(
     config: dict[str, Any] = {"policy": row.policy}
     config |= {"n_envs": DEFAULT_ENVS} if row.plays else {}
     for name in dict.fromkeys(("default", kind, env_id)):
+        own, place = rows.get(name) or {}, f"{name} of {where}"
+        config = _with(config, own, known, place)
         if path:
-            check_classes(rows.get(name) or {}, f"{name} of {where}", trust)
-        config = _with(config, rows.get(name) or {}, known, f"{name} of {where}")
+            check_classes(own, place, trust)
     config = _with(config, changes or {}, known, f"hyperparameters of {row.name}")
     _check_policy(config, f"policy_kwargs of {env_id}")
     schedules = {key for key in SCHEDULES if key in arguments and _may_vary(learner, key)}
@@ -96,6 +97,8 @@ def read_hyperparameters(
 def _with(
     config: Mapping[str, Any], change: Mapping[str, Any], known: set[str], where: str
 ) -> dict[str, Any]:
+    if not isinstance(change, Mapping):
+        raise ValueError(f"{where}: expected hyperparameters by name, got {change!r}")
     _check_keys(change, known, where)
     return _merge(_base_for(config, change), change)
 
@@ -108,6 +111,8 @@ def _check_keys(part: Mapping[str, Any], known: set[str], where: str) -> None:
     for key in part:
         if key not in known:
             raise unknown("hyperparameter", key, known, where)
+    if not isinstance(kwargs := change.get("policy_kwargs"), Mapping | None):
+        raise ValueError(f"policy_kwargs in {where}: expected a mapping, got {kwargs!r}")
 
 
 def _base_for(config: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
@@ -209,7 +214,8 @@ def _class_names(settings: Mapping[str, Any]) -> Iterator[str]:
     """Names of the classes in hyperparameters."""
     for key, value in settings.items():
         if key == "metrics":
-            yield from (name for name in value or () if isinstance(name, str))
+            names = value if isinstance(value, Iterable) else ()
+            yield from (name for name in names if isinstance(name, str))
         elif isinstance(value, Mapping):
             yield from _class_names(value)
         elif isinstance(value, str) and (_is_class(key) or (key == "policy" and "." in value)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from dialgym.datasets import Dataset, concatenate, load_dataset
 from dialgym.errors import unknown
 from dialgym.registry import RegistryEntry, entry_of
 from dialgym.trust import allow, check_names
+from dialgym.views.sb3 import sb3_vec_env
 
 if TYPE_CHECKING:
     from agents.training.config import Data
@@ -105,6 +107,7 @@ def prepare(config: TrainConfig) -> TrainingPlan:
     check_device(config.device, "train")
     kind = entry.kind.actions
     allow((config.hyperparameters or {}).get("stream"))  # a file's have been looked at
+    _check_settings(config, entry)
     allow(config.env_kwargs or {})  # stored dialogues may have been held with the same
     found = read_hyperparameters(
         algorithm, entry.id, _changes(config), config.hyperparameters_file, kind, config.trust
@@ -128,6 +131,18 @@ def prepare(config: TrainConfig) -> TrainingPlan:
         held_out=held_out,
         metrics=make_metrics(chosen),
     )
+
+
+def _check_settings(config: TrainConfig, entry: RegistryEntry) -> None:
+    """Raises ValueError for a setting of the environment that the run decides."""
+    flags = {one.name: one.metadata["flag"] for one in fields(config)}
+    own = signature(sb3_vec_env).parameters
+    for name in config.env_kwargs or {}:
+        if name in own:
+            advice = (
+                f"; it is one of the run: {flags[name]}, or {name}=..." if name in flags else ""
+            )
+            raise ValueError(f"env_kwargs: {name!r} is no setting of {entry.id}{advice}")
 
 
 def _changes(config: TrainConfig) -> dict[str, Any]:

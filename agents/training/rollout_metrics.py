@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -51,6 +51,7 @@ def measures(infos: Infos) -> dict[str, float]:
     return {name: float(np.mean(values)) for name, values in found.items()}
 
 
+EXAMPLE = "my_package.metrics:Politeness"
 BUILT_IN: tuple[Metric, ...] = (parts_of_the_reward, lengths, measures)
 
 
@@ -105,9 +106,10 @@ def make_metrics(chosen: MetricSelection | None) -> list[Metric]:
     Raises:
         ValueError: there is no such class, it cannot be made so, or what it makes cannot be called.
     """
-    if isinstance(chosen, str):
+    if isinstance(chosen, str) or not isinstance(chosen, Iterable | None):
+        one = chosen if isinstance(chosen, str) else EXAMPLE
         raise ValueError(
-            f"metrics: expected a list such as [{chosen!r}], or a mapping, got {chosen!r}"
+            f"metrics: expected a list such as [{one!r}], or a mapping, got {chosen!r}"
         )
     pairs = chosen.items() if isinstance(chosen, Mapping) else [(one, None) for one in chosen or ()]
     return [*BUILT_IN, *(_made(one, arguments or {}) for one, arguments in pairs)]
@@ -116,7 +118,7 @@ def make_metrics(chosen: MetricSelection | None) -> list[Metric]:
 def _made(chosen: str | Metric, arguments: Mapping[str, Any]) -> Metric:
     metric: Any = chosen
     if isinstance(chosen, str):
-        metric = load_name("metrics", chosen, "my_package.metrics:Politeness")
+        metric = load_name("metrics", chosen, EXAMPLE)
     if isinstance(metric, type):
         try:
             metric = metric(**arguments)

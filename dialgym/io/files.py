@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import stat
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -242,17 +243,48 @@ def parse_yaml(text: str | bytes, name: str, what: str = "YAML") -> Any:
     """Parse a text of YAML; tags that would make objects are refused.
 
     Raises:
-        ValueError: it spells none, one nested too deeply, or one whose aliases of aliases stand for
-            too many values; the message begins with `name`.
+        ValueError: it spells none, one nested too deeply, one with a key twice, or one whose aliases
+            of aliases stand for too many values; the message begins with `name`.
     """
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         plain = text.decode("utf-8-sig") if isinstance(text, bytes) else text
         _check_size(yaml.parse(plain, Loader=loader))
-        return yaml.load(plain, Loader=loader)
+        return _loaded(loader(plain))
     except (yaml.YAMLError, ValueError) as error:  # UnicodeDecodeError is a ValueError
         reason = " ".join(str(error).split())[:300]
         raise ValueError(f"{name}: expected {what} ({reason}).") from error
+
+
+def _loaded(loader: Any) -> Any:
+    """As `yaml.load`, but for keys that come twice."""
+    try:
+        node = loader.get_single_node()
+        _check_keys(node)
+        return None if node is None else loader.construct_document(node)
+    finally:
+        loader.dispose()
+
+
+def _check_keys(root: Any) -> None:
+    """Raise a ValueError where a mapping has a key twice, of which YAML would keep the last."""
+    left, met = [root], set()
+    while left:
+        node = left.pop()
+        if id(node) in met or not isinstance(node, yaml.CollectionNode):
+            continue
+        met.add(id(node))  # aliases lead to the same node
+        if not isinstance(node, yaml.MappingNode):
+            left += node.value
+            continue
+        left += [value for _, value in node.value]
+        names = Counter(key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode))
+        twice = [name for name, count in names.items() if count > 1 and name != "<<"]
+        if twice:
+            line = node.start_mark.line + 1
+            raise ValueError(
+                f"the key {twice[0]!r} twice in the mapping that begins at line {line}"
+            )
 
 
 def _check_size(events: Iterable[Any]) -> None:

@@ -1,6 +1,7 @@
 """`Player`: an environment and a policy, opened once, that play any number of episodes."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from functools import cached_property
 from os import PathLike
 from typing import Any
@@ -40,7 +41,7 @@ from dialgym.trust import check_names
 from dialgym.views.arguments import Options
 from dialgym.views.dialogue import Dialogue, LoopedBatch
 from dialgym.views.making import make_vec, split_kwargs
-from dialgym.views.options import REWARD_OPTIONS
+from dialgym.views.options import REWARD_OPTIONS, ViewOptions
 from dialgym.views.speakers import find_speaker
 
 Source = Policy | Tree | Relay | Scripts | Logs
@@ -49,10 +50,16 @@ GENERATORS = (Tree, Relay, Scripts, Logs)
 
 
 def make_dialogue(env: Environment, kwargs: Mapping[str, Any]) -> Dialogue:
-    """The dialogue that a view of `env`, made with `kwargs`, would hold."""
+    """The dialogue that a view of `env`, made with `kwargs`, would hold.
+
+    Raises:
+        ValueError: the view would refuse them, though it is not made.
+    """
     entry = entry_of(env)
     parts = split_kwargs(entry, load(entry.kind.single), kwargs)
     task, learner = parts["task"], parts.get("learner", "system")
+    names = {one.name for one in fields(ViewOptions)}
+    ViewOptions(**{name: parts[name] for name in names & parts.keys()}).check(task.name)
     return Dialogue(task, learner, find_speaker(task, learner, parts.get("simulator")))
 
 

@@ -70,7 +70,7 @@ def test_a_run_is_resumed_by_its_folder_alone(tmp_path):
     assert agents.load(tmp_path / "b" / "model.zip").num_timesteps == 128
     text = fail("train", "--resume", str(tmp_path / "b"), "--seed", "6")
     assert "with other settings (seed: 5 -> 6)" in text
-    assert "expected an algorithm and an environment" in fail("train", "--resume", str(tmp_path))
+    assert "there is no run in" in fail("train", "--resume", str(tmp_path))
 
 
 def test_objects_are_given_again(tmp_path):
