@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -111,7 +111,7 @@ def _check_keys(part: Mapping[str, Any], known: set[str], where: str) -> None:
     for key in part:
         if key not in known:
             raise unknown("hyperparameter", key, known, where)
-    if not isinstance(kwargs := change.get("policy_kwargs"), Mapping | None):
+    if not isinstance(kwargs := part.get("policy_kwargs"), Mapping | None):
         raise ValueError(f"policy_kwargs in {where}: expected a mapping, got {kwargs!r}")
 
 

@@ -84,7 +84,7 @@ def train(
         chosen = configured.from_yaml(config, **given)
     elif resume is not None and not given.keys() & {"algorithm", "env_id"}:
         raise FileNotFoundError(
-            f"train: there is no run in {str(resume)!r} to resume, for it has no run.json. Check the "
+            f"train: there is no run in {str(resume)!r} to resume: it has no run.json. Check the "
             "path; to begin a run there, give an algorithm and an environment too"
         )
     elif not {"algorithm", "env_id"} <= given.keys():

@@ -243,8 +243,8 @@ def parse_yaml(text: str | bytes, name: str, what: str = "YAML") -> Any:
     """Parse a text of YAML; tags that would make objects are refused.
 
     Raises:
-        ValueError: it spells none, one nested too deeply, one with a key twice, or one whose aliases
-            of aliases stand for too many values; the message begins with `name`.
+        ValueError: it spells none, one nested too deeply, one with a key twice, or one whose
+            aliases of aliases stand for too many values; the message begins with `name`.
     """
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
@@ -278,8 +278,9 @@ def _check_keys(root: Any) -> None:
             left += node.value
             continue
         left += [value for _, value in node.value]
-        names = Counter(key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode))
-        twice = [name for name, count in names.items() if count > 1 and name != "<<"]
+        keys = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+        counts = Counter((key.tag, key.value) for key in keys)
+        twice = [name for (_, name), count in counts.items() if count > 1 and name != "<<"]
         if twice:
             line = node.start_mark.line + 1
             raise ValueError(
