@@ -36,6 +36,7 @@ CONFIG = "config.yml"
 PAIRS = "KEY=VALUE"
 LARGEST_SEED = 2**32 - 1
 NEVER_IN_A_FILE = ("trust", "resume", "force")
+MAPPINGS = ("env_kwargs", "hyperparameters")
 
 
 def option(
@@ -238,9 +239,8 @@ class TrainConfig:
             )
         if self.resume and self.force:
             raise ValueError("force: expected either resume or force (begin again), got both")
-        for name in ("env_kwargs", "hyperparameters"):
-            if not isinstance(value := getattr(self, name), Mapping | None):
-                raise ValueError(f"train: expected {name} to be a mapping, got {value!r}")
+        for name in MAPPINGS:
+            _check_mapping(name, getattr(self, name), "train")
         self._check_kept()
 
     def _check_kept(self) -> None:
@@ -322,9 +322,10 @@ class TrainConfig:
                 raise ValueError(f"{where}: {name} is for whoever starts the run to say")
         kept = {name: value for name, value in given.items() if name not in changes}
         merged: dict[str, Any] = {}
-        for name in ("env_kwargs", "hyperparameters"):
+        for name in MAPPINGS:
             before, mine = given.get(name), changes.get(name)
-            if mine and isinstance(before, Mapping):
+            _check_mapping(name, before, where)
+            if before and mine:
                 kept[name] = {key: value for key, value in before.items() if key not in mine}
                 merged[name] = {**before, **mine}
         for name, value in kept.items():
@@ -368,6 +369,11 @@ class TrainFields(TypedDict, total=False):
     resume: bool
     force: bool
     trust: bool
+
+
+def _check_mapping(name: str, value: Any, where: str) -> None:
+    if not isinstance(value, Mapping | None):
+        raise ValueError(f"{where}: expected {name} to be a mapping, got {value!r}")
 
 
 def _check_code(given: Mapping[str, Any], where: str, trust: bool) -> None:

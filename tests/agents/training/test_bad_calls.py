@@ -93,7 +93,39 @@ WRONG = {
         lambda: agents.train(TOKENS, "ppo", total_timestep=8), "Did you mean 'total_timesteps'"
     ),
     "hyperparameters": (lambda: train(hyperparameters={"n_stps": 8}), "Did you mean 'n_steps'"),
+    "n_envs as a setting": (
+        lambda: train(env_kwargs={"n_envs": 64}), "no setting of .*of the run: --n-envs, or n_envs="
+    ),
+    "wrapper as a setting": (
+        lambda: train(env_kwargs={"wrapper": 1}), "'wrapper' is no setting of dialgym/Wordle"
+    ),
+    "settings": (lambda: train(env_kwargs=3), "expected env_kwargs to be a mapping, got 3"),
+    "n_layer": (
+        lambda: learner("SequencePPO", policy_kwargs={"n_layer": "x"}),
+        "n_layer of GPTConfig must be a whole number from 1; got 'x'",
+    ),
+    "metrics": (
+        lambda: train(hyperparameters={"metrics": 3}), "metrics: expected a list such as .*, got 3"
+    ),
+    "options that go unused": (
+        lambda: dialgym.evaluate("random", SMALL, 1, env_kwargs={"final_reward": 3}),
+        "final_reward of Wordle: expected a mapping, .*; got 3",
+    ),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["policy_kwargs", "kl", "compute", "server"])
+def test_a_number_in_the_place_of_settings(name):
+    with pytest.raises(ValueError, match=f"{name}.*: expected a mapping.*, got 3"):
+        train(hyperparameters={name: 3})
+
+
+def test_a_row_of_hyperparameters_that_is_a_list(tmp_path):
+    (tmp_path / "rows.yml").write_text("default: [1]\n")
+    with pytest.raises(
+        ValueError, match=r"default of .*rows.yml: expected hyperparameters by name"
+    ):
+        train(hyperparameters_file=tmp_path / "rows.yml")
 
 
 @pytest.mark.parametrize("name", WRONG)
