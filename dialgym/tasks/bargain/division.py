@@ -136,6 +136,7 @@ class Division:
         self.table, self.kinds, self.single, self.bare = table, kinds, single, bare
         self.parts: list[int | None] = [None] * len(table)
         self.clause: list[tuple[int, int]] = []  # kinds and amounts since a person was named
+        self.run = 0  # place in it from which on kinds follow one another
         self.nobody: list[int] = []  # kinds named before anybody was
         self.own, self.named = True, False  # of the person named last
         self.amount: int | None = None
@@ -149,37 +150,37 @@ class Division:
         """Hear the words of a clause."""
         self.adds = self.before is not None and not ADDS.isdisjoint(words)
         self.divides = not self.strict or not DIVIDES.isdisjoint(words)
-        self.amount, begun = None, len(self.clause)
+        self.amount, self.run = None, len(self.clause)
         for at, (before, word, after) in enumerate(zip(["", *words], words, [*words[1:], ""])):
             if word in PAUSES or word in PERSONS:
                 self._close()
             if before in self.kinds and (word in PASSED or self._is_amount(word)):
-                begun = len(self.clause)  # i get all books the hat is yours
-            if word in OWNED:
-                self.clause = self.clause[begun:]
-            if word in PERSONS:
-                self._person(PERSONS[word], before in ("for", "to") or word in OWNED)
-            elif word in ("take", "keep") and before in STARTS:
-                self._person(False, False)  # take the hat
-            elif word in self.kinds:
-                self._kind(word, before)
-            elif word in REST:
-                self._rest()
-                self.joined = "and" in words[max(at - 2, 0) : at]
-                self.rest = self.own != (before == "nothing")
-            elif word in GIVES and before not in NOUNS:
-                self.own, self.named = not self.own, True
-            elif word == "for" and self.clause and (after in PASSED or self._is_amount(after)):
-                self.own = not self.own  # one book for two hats
-            elif word in EXCEPT and before in ("everything", "all", "else"):
-                self._rest()
-                self.own, self.named, self.divides = not self.own, True, True
-            elif word in EVERY and self._is_all(word, before, after):
-                self._all(0 if word == "nothing" else ALL if self.amount is None else self.amount)
+                self.run = len(self.clause)  # i get all books the hat is yours
+            if word in REST:
+                self._rest(self.own != (before == "nothing"), "and" in words[max(at - 2, 0) : at])
             else:
-                self.amount = _number(word, self.amount)
-                self.alone = word.isdecimal() and before in TAKES
+                self._hear(before, word, after)
         self._close()
+
+    def _hear(self, before: str, word: str, after: str) -> None:
+        if word in PERSONS:
+            self._person(PERSONS[word], before in ("for", "to") or word in OWNED, word in OWNED)
+        elif word in ("take", "keep") and before in STARTS:
+            self._person(False)  # take the hat
+        elif word in self.kinds:
+            self._kind(word, before)
+        elif word in GIVES and before not in NOUNS:
+            self.own, self.named = not self.own, True
+        elif word == "for" and self.clause and (after in PASSED or self._is_amount(after)):
+            self.own = not self.own  # one book for two hats
+        elif word in EXCEPT and before in ("everything", "all", "else"):
+            self._rest(self.own, False)
+            self.own, self.named, self.divides = not self.own, True, True
+        elif word in EVERY and self._is_all(word, before, after):
+            self._all(0 if word == "nothing" else ALL if self.amount is None else self.amount)
+        else:
+            self.amount = _number(word, self.amount)
+            self.alone = word.isdecimal() and before in TAKES
 
     def _close(self) -> None:
         """Take an amount without a kind for one of the kind named last: ``i take 2 you take 1``."""
@@ -200,15 +201,15 @@ class Division:
             return self.amount is not None
         return (before == "of" and self.amount is not None) or after in ("", "please")
 
-    def _person(self, own: bool, behind: bool) -> None:
+    def _person(self, own: bool, behind: bool = False, owner: bool = False) -> None:
         if behind:  # two balls for me, the rest to you
             if not self.rest_here or (self.joined and not self.named):
-                for kind, count in self.clause:
+                for kind, count in self.clause[self.run if owner else 0 :]:
                     self._give(kind, count, own)
                 self.nobody = []
             self.rest = own if self.rest_here else self.rest
         self.own, self.named, self.amount = own, True, None
-        self.clause, self.rest_here = [], False
+        self.clause, self.rest_here, self.run = [], False, 0
 
     def _kind(self, word: str, before: str) -> None:
         kind, count = self.kinds[word], self._count(word, before)
@@ -226,8 +227,8 @@ class Division:
         self.clause.append((kind, count))
         self.nobody += [] if self.named else [kind]
 
-    def _rest(self) -> None:
-        self.rest, self.rest_here, self.amount = self.own, True, None
+    def _rest(self, own: bool, joined: bool) -> None:
+        self.rest, self.rest_here, self.joined, self.amount = own, True, joined, None
 
     def _give(self, kind: int, count: int, own: bool) -> None:
         there = self.table[kind]
