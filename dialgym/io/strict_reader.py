@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -61,7 +62,13 @@ class StrictReader:
 
 def all_finite(column: Iterable[Any]) -> bool:
     """Return True if all are finite numbers; truth values are none."""
-    return all(map(is_finite, column))
+    values = [*column]
+    if not {*map(type, values)} <= {float, int}:  # those of a file are, and many at a time
+        return all(map(is_finite, values))
+    try:
+        return all(map(math.isfinite, values))
+    except OverflowError:  # a whole number beyond all floats
+        return False
 
 
 _KINDS: Mapping[Any, str] = {
