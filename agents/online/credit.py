@@ -11,8 +11,8 @@ from agents.returns import turn_returns
 
 BASELINES = ("mean", "leave-one-out", "batch")
 SCALES = ("group", "batch", "none")
-CREDITS = ("episode", "turn", "anchor", "prefix", "exact")
-VALUES = ("prefix", "exact")
+CREDITS = ("episode", "turn", "anchor", "prefix", "privileged", "exact")
+VALUES = ("prefix", "privileged", "exact")
 """Credits that are differences of values."""
 
 
@@ -137,6 +137,35 @@ def at_beginnings(values: np.ndarray, turns: np.ndarray, said: np.ndarray) -> np
     steps = np.flatnonzero(said)[::-1]
     begun[turns.flat[steps], columns.flat[steps]] = values.flat[steps]
     return begun
+
+
+def fitted_values(
+    features: np.ndarray, returns: np.ndarray, folds: np.ndarray, ridge: float
+) -> np.ndarray:
+    """Predict the returns (m,) of each fold by ridge regression on all other folds, float64.
+
+    No prediction has seen the return that it is compared with, so that as a baseline it adds no
+    bias. The intercept is not penalised.
+
+    Args:
+        features: (m, F).
+        returns: (m,).
+        folds: (m,) int, of at least two.
+        ridge: penalty on squared weights, relative to the mean square of the features.
+    """
+    x, y = features.astype(np.float64), returns.astype(np.float64)
+    found = np.zeros(len(y))
+    for fold in np.unique(folds):
+        rest, own = folds != fold, folds == fold
+        centre, mean = x[rest].mean(0), y[rest].mean()
+        known = x[rest] - centre
+        square = known.T @ known
+        penalty = max(ridge * np.trace(square) / len(square), 1e-12)
+        weights = np.linalg.solve(
+            square + penalty * np.eye(len(square)), known.T @ (y[rest] - mean)
+        )
+        found[own] = mean + (x[own] - centre) @ weights
+    return found
 
 
 def value_rises(

@@ -11,7 +11,7 @@ from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.type_aliases import GymEnv
 from torch import Tensor
 
-from agents.argument_checks import COUNT, FINITE, require
+from agents.argument_checks import COUNT, FINITE, FRACTION, FROM_0, require
 from agents.buffers.sequences import Rollout, SequenceBatch, Sequences
 from agents.models.observations import token_space
 from agents.online.branches import Branches
@@ -20,6 +20,7 @@ from agents.online.credit import (
     CREDITS,
     SCALES,
     VALUES,
+    fitted_values,
     group_advantages,
     of_steps,
     same_situation,
@@ -39,14 +40,18 @@ from agents.online.surrogates import (
     weighted_surrogate,
 )
 from agents.online.truths import continued, probabilities, probability_rises, turn_starts
-from agents.returns import turn_returns
+from agents.returns import discounted_returns, turn_returns
 from dialgym.errors import one_of, unknown
 
 CREDIT_KWARGS: Mapping[str, Mapping[str, float]] = {
     "anchor": {"weight": 1.0},
     "prefix": {"count": 4},
+    "privileged": {"ridge": 0.01, "trace": 1.0},
 }
 """Settings of a credit, and their defaults."""
+BOUNDS_OF_KWARGS = {"weight": FINITE, "count": COUNT, "ridge": FROM_0, "trace": FRACTION}
+FOLDS = 4
+"""Groups of dialogues whose values are predicted from the other ones."""
 
 
 class GRPO(GroupAlgorithm):
@@ -79,11 +84,18 @@ class GRPO(GroupAlgorithm):
     - "prefix": r + V(after the turn) - V(before it), V the mean return of `count` dialogues that go
       on from a saved prefix (VinePPO, Kazemnejad et al. 2025, arXiv 2410.01679, equations 5 and 6).
       What they say counts as timesteps, and is not learned from.
+    - "privileged": the same with a critic that is told the truth, as SWEET-RL's (Zhou et al. 2025,
+      arXiv 2503.15478): V by ridge regression of returns on the policy's last hidden states before
+      and after the truth is written behind the dialogue, fitted to each rollout anew. A dialogue's
+      values come from the other dialogues. `trace` is lambda of GAE from turn to turn: 1 credits
+      with the return less V, without bias; 0 with the rise alone, as SWEET-RL does. Of an env made
+      with `truths=True`.
     - "exact": the same with the best play's expected return as V, which the task computes: an
       oracle to hold others against. Its mean is Q* - V*, 0 for what the best player says. Of an env
       made with `values=True`.
 
-    The last two are not discounted. "prefix" has no baseline but V, and is not scaled; "exact",
+    The last three are not discounted. "prefix" and "privileged" have no baseline but V, and are not
+    scaled; "exact",
     whose mean is below 0, is credited as "turn" is, each turn with its own rise alone.
 
     With `truth_gain` a turn is also rewarded for the rise of the policy's own probability of naming
@@ -107,7 +119,8 @@ class GRPO(GroupAlgorithm):
         scale_rewards: divide advantages by the deviation of the returns of the "group" (also True),
             of the "batch", or by "none" (also False; Dr.GRPO).
         credit: see above.
-        credit_kwargs: {"weight": 1.0} of "anchor", {"count": 4} of "prefix".
+        credit_kwargs: {"weight": 1.0} of "anchor", {"count": 4} of "prefix", {"ridge": 0.01,
+            "trace": 1.0} of "privileged".
         gamma: the discount from one turn to the next, with the credits "turn" and "anchor".
         truth_gain: reward of a rise from 0 to 1 of the policy's probability of the truth.
         kwargs: further arguments of `GroupAlgorithm`.
@@ -162,6 +175,12 @@ class GRPO(GroupAlgorithm):
                 "follow from its constraint, without masks in observations or by call"
             )
 
+        if self.credit == "privileged" and self.n_envs < 2:
+            raise ValueError(
+                'GRPO: credit="privileged" fits the values of a dialogue to the others, got an env '
+                "of 1 dialogue; expected at least 2"
+            )
+
     # The rollout
 
     def _begun(self, infos: list[dict[str, Any]]) -> None:
@@ -177,9 +196,14 @@ class GRPO(GroupAlgorithm):
             if self._branches is None:
                 self._branches = Branches(self.env)
             self._branches.note(len(self.rollout_buffer), range(len(infos)))
-        if self.truth_gain:
-            _check_infos(infos, "truth", "truth_gain")
+        if self._needs_truths:
+            setting = "truth_gain" if self.truth_gain else 'credit="privileged"'
+            _check_infos(infos, "truth", setting)
             self._truths = np.array([info["truth"] for info in infos], object)
+
+    @property
+    def _needs_truths(self) -> bool:
+        return bool(self.truth_gain) or self.credit == "privileged"
 
     def _update(self, known: np.ndarray, key: str, infos: list[dict[str, Any]]) -> None:
         """Take the name or the value of the situation that each dialogue is in from its info."""
@@ -189,7 +213,7 @@ class GRPO(GroupAlgorithm):
 
     def _step_extras(self, infos: list[dict[str, Any]]) -> dict[str, np.ndarray]:
         extras: dict[str, np.ndarray] = {}
-        if self.truth_gain:
+        if self._needs_truths:
             extras["truths"] = self._truths
         if self.credit == "anchor":
             extras["situations"] = self._situations.copy()
@@ -215,7 +239,7 @@ class GRPO(GroupAlgorithm):
         ends = self._ends(said) if by_turns else np.zeros_like(said)
         if self.truth_gain:
             rewards = rewards + self.truth_gain * self._truth_gains(sequences, said, ends)
-        advantages = self._advantages(rewards, said, ends)
+        advantages = self._advantages(sequences, rewards, said, ends)
         return Rollout(
             sequences,
             sequences.columns["actions"],
@@ -224,14 +248,19 @@ class GRPO(GroupAlgorithm):
             reference_log_probs=self._reference_log_probs(sequences),
         )
 
-    def _advantages(self, rewards: np.ndarray, said: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    def _advantages(
+        self, sequences: Sequences, rewards: np.ndarray, said: np.ndarray, ends: np.ndarray
+    ) -> np.ndarray:
         """(T, n) float32, by the rewards (T, n) of what was said (T, n) in the rollout, of whose
         turns `ends` (T, n) are the ends."""
         groups, how = self._groups, (self.baseline, self.scale_rewards)
         if self.credit in VALUES:
-            turns, values = turn_numbers(ends), self._state_values(rewards.shape)
+            turns = turn_numbers(ends)
+            values = self._state_values(sequences, rewards, said, ends)
             rises = value_rises(rewards, values, turns, said)
-            if self.credit == "prefix":
+            if self.credit == "privileged":
+                rises = discounted_returns(rises, self.credit_kwargs["trace"])
+            if self.credit != "exact":
                 return of_steps(rises, turns)
             return turn_advantages(rises, turns, said, same_turn(len(rises), groups), *how)
         whole = group_advantages(rewards.sum(0, np.float64), groups, *how)
@@ -247,13 +276,17 @@ class GRPO(GroupAlgorithm):
         among = turn_advantages(returns, turns, said, labels, *how)
         return whole + np.float32(self.credit_kwargs["weight"]) * among
 
-    def _state_values(self, shape: tuple[int, int]) -> np.ndarray:
+    def _state_values(
+        self, sequences: Sequences, rewards: np.ndarray, said: np.ndarray, ends: np.ndarray
+    ) -> np.ndarray:
         """(T, n): values of the situations where turns began."""
+        if self.credit == "privileged":
+            return self._privileged_values(sequences, rewards, said, ends)
         if self._branches is None:
             return self.rollout_buffer.steps("state_values")
         branches, self._branches = self._branches, None
         count = int(self.credit_kwargs["count"])
-        found = branches.values(self, shape, count, self.rng)  # type: ignore[arg-type]
+        found = branches.values(self, rewards.shape, count, self.rng)  # type: ignore[arg-type]
         [steps] = self.processes.sums(float(found.steps))
         self.num_timesteps += int(steps)
         return found.values
@@ -261,12 +294,8 @@ class GRPO(GroupAlgorithm):
     def _truth_gains(self, sequences: Sequences, said: np.ndarray, ends: np.ndarray) -> np.ndarray:
         """(T, n): by how much each turn raised the probability of the truth, where it begins."""
         begun = turn_starts(ends, said)
-        decisions = np.flatnonzero(begun.reshape(-1)[sequences.steps])
-        steps = sequences.steps[decisions]
-        texts = self.rollout_buffer.steps("truths").reshape(-1)[steps]
-        encode = token_space(self.observation_space).tokenizer.encode
-        tokens = {text: np.asarray(encode(text), np.int64) for text in set(texts.tolist())}
-        supposed = continued(sequences, decisions, [tokens[text] for text in texts.tolist()])
+        steps, tokens = self._truth_tokens(sequences, begun)
+        supposed = continued(sequences, *tokens)
         if self.policy.masker is not None:
             supposed.add_states(self.policy.masker)
         log_probs = self._all_log_probs(supposed, self.policy.sequence_log_prob)
@@ -274,6 +303,50 @@ class GRPO(GroupAlgorithm):
         values[steps] = probabilities(log_probs, supposed.sizes)
         self.logger.record("rollout/truth_prob", float(values[steps].mean()))
         return probability_rises(values.reshape(said.shape), begun)
+
+    def _truth_tokens(
+        self, sequences: Sequences, begun: np.ndarray
+    ) -> tuple[np.ndarray, tuple[np.ndarray, list[np.ndarray]]]:
+        """Where turns have `begun` (T, n): flat steps (m,), decisions (m,) and tokens of truths."""
+        decisions = np.flatnonzero(begun.reshape(-1)[sequences.steps])
+        steps = sequences.steps[decisions]
+        texts = self.rollout_buffer.steps("truths").reshape(-1)[steps].tolist()
+        encode = token_space(self.observation_space).tokenizer.encode
+        tokens = {text: np.asarray(encode(text), np.int64) for text in set(texts)}
+        return steps, (decisions, [tokens[text] for text in texts])
+
+    def _privileged_values(
+        self, sequences: Sequences, rewards: np.ndarray, said: np.ndarray, ends: np.ndarray
+    ) -> np.ndarray:
+        """(T, n): returns to come where turns began, predicted by who is told the truth."""
+        steps, (decisions, truths) = self._truth_tokens(sequences, turn_starts(ends, said))
+        # A last token that nobody reads: hidden states are those before each token.
+        answers = [np.append(truth, truth[-1]) for truth in truths]
+        supposed = continued(sequences, decisions, answers)
+        hidden = self._hidden_states(supposed)
+        both = np.hstack([hidden[supposed.first[:-1]], hidden[supposed.first[1:] - 1]])
+        to_come = rewards[::-1].cumsum(0, np.float64)[::-1].reshape(-1)[steps]
+        folds = steps % self.n_envs % FOLDS
+        values = np.zeros(said.size)
+        values[steps] = found = fitted_values(both, to_come, folds, self.credit_kwargs["ridge"])
+        variance = float(to_come.var())
+        if variance:
+            explained = 1 - float((to_come - found).var()) / variance
+            self.logger.record("rollout/explained_by_truth", explained)
+        return values.reshape(said.shape)
+
+    @torch.no_grad()
+    def _hidden_states(self, sequences: Sequences) -> np.ndarray:
+        """(N, F) float64, the policy's last ones before each decision, in order."""
+        found = np.zeros((len(sequences), 0))
+        for part in sequences.parts(np.arange(len(sequences.sizes)), self.updater.most_tokens):
+            bias = self.policy._bias(self.policy.features, part.features)
+            with self.updater.precision():
+                hidden = self.policy.backbone(part.tokens, part.at, *bias).double().cpu().numpy()
+            if not found.size:
+                found = np.zeros((len(sequences), hidden.shape[1]))
+            found[part.rows.cpu().numpy()] = hidden
+        return found
 
     # The update
 
@@ -315,7 +388,7 @@ def _settings_of(credit: str, given: Mapping[str, float] | None) -> dict[str, fl
     for name, value in (given or {}).items():
         if name not in known:
             raise unknown("setting", name, known, f"credit_kwargs of GRPO, credit={credit!r}")
-        require("GRPO", COUNT if name == "count" else FINITE, **{name: value})
+        require("GRPO", BOUNDS_OF_KWARGS[name], **{name: value})
     return {**known, **(given or {})}
 
 

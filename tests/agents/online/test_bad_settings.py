@@ -25,6 +25,11 @@ SETTINGS = [
     (GRPO, {"scale_rewards": "all"}, "scale_rewards of GRPO must be one of 'group', 'batch', 'n"),
     (GRPO, {"credit": "exact", "gamma": 0.9}, "credit='exact' is of undiscounted values, got gam"),
     (GRPO, {"credit": "turn", "credit_kwargs": {"weight": 1}}, "unknown setting 'weight' in cred"),
+    (
+        GRPO,
+        {"credit": "privileged", "credit_kwargs": {"trace": 2}},
+        "expected trace to be a number fr",
+    ),
     (GRPO, {"credit": "prefix", "credit_kwargs": {"count": 0}}, "expected count to be a whole num"),
     (GRPO, {"baseline": "other"}, "baseline.*GRPO"),
     (ExpertIteration, {"top": 0}, "expected top to be a number above 0 to 1; got 0"),

@@ -8,6 +8,7 @@ import torch
 
 import dialgym
 from agents import GRPO
+from agents.online.credit import fitted_values
 from agents.online.truths import probability_rises, turn_starts
 
 SMALL = {"n_layer": 2, "n_head": 2, "n_embd": 16}
@@ -99,6 +100,103 @@ def test_starts_and_rises_by_hand():
     assert probability_rises(values, begun) == pytest.approx(
         np.array([[0, 0.3], [0.5, 0], [0, 0], [0, 0]])
     )
+
+
+def slow_fit(features, returns, folds, ridge):
+    """Least squares on rows that stand for the penalty, a prediction at a time."""
+    found = []
+    for x, fold in zip(features, folds, strict=True):
+        rest, targets = features[folds != fold], returns[folds != fold]
+        centred = rest - rest.mean(0)
+        penalty = ridge * (centred**2).sum() / features.shape[1]
+        rows = np.vstack([centred, np.sqrt(penalty) * np.eye(features.shape[1])])
+        wanted = np.append(targets - targets.mean(), np.zeros(features.shape[1]))
+        weights = np.linalg.lstsq(rows, wanted, rcond=None)[0]
+        found.append(targets.mean() + (x - rest.mean(0)) @ weights)
+    return found
+
+
+def test_values_are_fitted_to_other_folds():
+    rng, folds = np.random.default_rng(0), np.arange(40) % 4
+    features, returns = rng.normal(size=(40, 6)), rng.normal(size=40)
+    found = fitted_values(features, returns, folds, 0.1)
+    np.testing.assert_allclose(found, slow_fit(features, returns, folds, 0.1), rtol=1e-6)
+    changed = returns + 9 * (folds == 2)
+    again = fitted_values(features, changed, folds, 0.1)
+    np.testing.assert_array_equal(again[folds == 2], found[folds == 2])
+    assert not np.isclose(again[folds != 2], found[folds != 2]).any()
+
+
+PRIVILEGED = {"truth_gain": 0.0, "credit": "privileged"}
+
+
+@pytest.mark.parametrize("policy", [{}, {"lora": {"r": 2}}], ids=["whole", "adapters"])
+@pytest.mark.parametrize("trace", [0.0, 1.0])
+def test_a_critic_told_the_truth_is_that_of_one_forward_a_turn(trace, policy):
+    """In double precision: prefix and truth, the hidden states at their ends, a fit, the rises."""
+    kwargs = {"ridge": 0.1, "trace": trace}
+    more = {"policy_kwargs": {**SMALL, **policy}, "credit_kwargs": kwargs, "env_masks": True}
+    model = collected(WORDLE, **PRIVILEGED, **more)
+    model.policy.double()
+    said, buffer, sequences = spoken(model), model.rollout_buffer, model.rollout.sequences
+    encode, rewards = model.observation_space.tokenizer.encode, buffer.steps("rewards") * said
+    features, begun = [], []
+    for i, length in enumerate(np.diff(sequences.first)):
+        for j in range(sequences.first[i], sequences.first[i] + length):
+            prefix = sequences.tokens[i, : sequences.places[j] + 1].tolist()
+            if prefix[-1] == model.observation_space.learner_tag:  # no text holds a tag
+                step, row = divmod(int(sequences.steps[j]), said.shape[1])
+                tokens = [prefix + encode(buffer.steps("truths")[step, row])]
+                at = torch.tensor([len(prefix) - 1, len(tokens[0]) - 1])
+                with torch.no_grad():
+                    hidden = model.policy.backbone(torch.tensor(tokens), at)
+                features.append(hidden.reshape(-1).numpy())
+                begun.append((row, step))
+    rows, steps = np.array(begun).T
+    to_come = np.array([rewards[step:, row].sum() for row, step in begun], np.float64)
+    values = slow_fit(np.array(features), to_come, rows % 4, 0.1)
+    expected = np.zeros(said.shape)
+    for k, (row, step) in enumerate(begun):
+        later = [j for j in range(len(rows)) if rows[j] == row and steps[j] > step]
+        after = min(later, key=lambda j: steps[j], default=None)
+        end = len(said) if after is None else steps[after]
+        ahead = to_come[k] if trace else rewards[step:end, row].sum()
+        if not trace and after is not None:
+            ahead += values[after]
+        expected[step:end, row] = ahead - values[k]
+    ends = model._ends(said)
+    found = model._advantages(sequences, rewards, said, ends)
+    assert len(begun) > 40
+    np.testing.assert_allclose(found * said, expected * said, rtol=1e-5, atol=1e-6)
+    values = model._privileged_values(sequences, rewards, said, ends)
+    np.testing.assert_allclose(values[steps, rows], slow_fit(
+        np.array(features), to_come, rows % 4, 0.1), rtol=1e-6, atol=1e-6)  # fmt: skip
+
+
+def test_the_privileged_critic_needs_truths_and_others():
+    env = dialgym.sb3_vec_env("TwentyQuestions-8-v0", 8)
+    model = GRPO("GPTPolicy", env, policy_kwargs=SMALL, credit="privileged")
+    with pytest.raises(ValueError, match=r'credit="privileged" needs infos with `truth`'):
+        model.learn(10)
+    alone = dialgym.sb3_vec_env("TwentyQuestions-8-v0", 1, truths=True)
+    with pytest.raises(ValueError, match=r"fits the values of a dialogue to the others"):
+        GRPO("GPTPolicy", alone, policy_kwargs=SMALL, credit="privileged", group_size=None)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("trace", [0.0, 1.0])
+def test_the_privileged_critic_teaches_words(trace):
+    """With advantages of the other sign returns fall."""
+    env = dialgym.sb3_vec_env("Wordle-Alike-v0", 128, seed=0, tokenizer="word", truths=True)
+    model = GRPO(
+        "GPTPolicy", env, n_steps=20, batch_size=512, seed=0, learning_rate=2e-3, n_epochs=2,
+        credit="privileged", credit_kwargs={"trace": trace},
+        policy_kwargs={"n_layer": 1, "n_head": 2, "n_embd": 32},
+    )  # fmt: skip
+    model.learn(1)
+    begun = np.mean([episode["r"] for episode in model.ep_info_buffer])
+    model.learn(45_000)
+    assert np.mean([episode["r"] for episode in model.ep_info_buffer]) > begun + 0.4
 
 
 def test_it_needs_truths_and_known_masks():
