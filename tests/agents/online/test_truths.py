@@ -21,8 +21,8 @@ def collected(game, **settings):
     name, kwargs = game
     env = dialgym.sb3_vec_env(name, 16, seed=0, **kwargs, truths=True)
     model = GRPO(
-        "GPTPolicy", env, n_steps=60, batch_size=512, policy_kwargs=SMALL, seed=0, group_size=8,
-        scale_rewards="none", credit="turn", **{"truth_gain": 2.0, **settings},
+        "GPTPolicy", env, n_steps=60, batch_size=512, seed=0, group_size=8, scale_rewards="none",
+        **{"policy_kwargs": SMALL, "credit": "turn", "truth_gain": 2.0, **settings},
     )  # fmt: skip
     _, callback = model._setup_learn(1000)
     model.collect_rollouts(model.env, callback, model.rollout_buffer, 60)
@@ -130,8 +130,9 @@ def test_values_are_fitted_to_other_folds():
 PRIVILEGED = {"truth_gain": 0.0, "credit": "privileged"}
 
 
-@pytest.mark.parametrize("policy", [{}, {"lora": {"r": 2}}], ids=["whole", "adapters"])
-@pytest.mark.parametrize("trace", [0.0, 1.0])
+@pytest.mark.parametrize(
+    ("trace", "policy"), [(0.0, {}), (1.0, {"lora": {"r": 2}})], ids=["rise", "return-adapters"]
+)
 def test_a_critic_told_the_truth_is_that_of_one_forward_a_turn(trace, policy):
     """In double precision: prefix and truth, the hidden states at their ends, a fit, the rises."""
     kwargs = {"ridge": 0.1, "trace": trace}
@@ -186,7 +187,7 @@ def test_the_privileged_critic_needs_truths_and_others():
 @pytest.mark.slow
 @pytest.mark.parametrize("trace", [0.0, 1.0])
 def test_the_privileged_critic_teaches_words(trace):
-    """With advantages of the other sign returns fall."""
+    """Returns rise, with values as a baseline and by their rise alone."""
     env = dialgym.sb3_vec_env("Wordle-Alike-v0", 128, seed=0, tokenizer="word", truths=True)
     model = GRPO(
         "GPTPolicy", env, n_steps=20, batch_size=512, seed=0, learning_rate=2e-3, n_epochs=2,
