@@ -67,6 +67,12 @@ def _check_same_acts(policy: Any, other: Any, source: Any) -> None:
             f"cannot start from {_name(source)}: expected beliefs of shape {ours[0]} and actions "
             f"of {ours[1]}, got {theirs[0]} and {theirs[1]}; take one of the same act view"
         )
+    wanted, got = (p.activation_fn.__name__ for p in (policy, other))
+    if wanted != got:  # weights of the same shape would mean something else
+        raise ValueError(
+            f"cannot start from {_name(source)}: expected a network of {wanted}, got one of {got}; "
+            "give activation_fn in policy_kwargs as it was trained with"
+        )
 
 
 def _compare_temperatures(policy: Any, other: Any, source: Any) -> None:

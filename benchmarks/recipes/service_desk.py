@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,3 +29,9 @@ def passes(job: RecipeJob, _: Any) -> dict[str, float]:
     )[method.environment]
     solved = np.array(result.solved, bool).reshape(trials, len(goals)).T
     return {f"pass^{k}": pass_hat_k(solved, k) for k in range(1, trials + 1)}
+
+
+def on_train(job: RecipeJob) -> None:
+    """Train by the method's algorithm with customers and policies of the split ``train``."""
+    settings = {**job.method.settings, "split": "train"}
+    replace(job, method=replace(job.method, settings=settings)).train()

@@ -104,6 +104,9 @@ def test_maskable_ppo_begins_from_a_clone(tmp_path):
     wide = MaskablePPO(BeliefPolicy, env(), policy_kwargs={"net_arch": [32]})
     with pytest.raises(ValueError, match=r"cannot start from this MLE: expected .* of shape"):
         agents.start_from(wide.policy, clone)
+    rectified = MaskablePPO(BeliefPolicy, env(), policy_kwargs={"activation_fn": torch.nn.ReLU})
+    with pytest.raises(ValueError, match="expected a network of ReLU, got one of Tanh; give activ"):
+        agents.start_from(rectified.policy, clone)
 
 
 def test_it_is_saved_with_its_own_arguments(tmp_path):
