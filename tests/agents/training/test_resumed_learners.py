@@ -94,6 +94,13 @@ RUNS = {
         name: Run(name, WORDS, {**TOKENS, "n_steps": 48, "group_size": 2}, 500)
         for name in ("grpo", "expert-iteration")
     },
+    "grpo-privileged": Run(
+        "grpo",
+        WORDS,
+        {**TOKENS, "n_steps": 48, "group_size": 2, "credit": "privileged"},
+        500,
+        more={"env_kwargs": {"truths": True}},
+    ),
     "refuel": Run("refuel", WORDS, {**TOKENS, "n_steps": 48}, 500),
     "archer": Run(
         "archer",
