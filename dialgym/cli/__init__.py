@@ -18,8 +18,10 @@
 | `terminal` | encodings and width |
 """
 
+import sys
+
 from dialgym.cli.terminal import prepare_terminal
-from dialgym.io.sigterm import handle_sigterm
+from dialgym.io.sigterm import exit_status, handle_sigterm
 
 __all__ = ["main"]
 
@@ -28,6 +30,9 @@ def main() -> None:
     """Run the program `dialgym`."""
     prepare_terminal()
     handle_sigterm()
-    from dialgym.cli.app import app  # which looks at the terminal
-
+    try:
+        from dialgym.cli.app import app  # which looks at the terminal
+    except KeyboardInterrupt as interrupt:
+        print("\nInterrupted.", file=sys.stderr)
+        sys.exit(exit_status(interrupt))
     app()

@@ -1,5 +1,6 @@
 """Waiting for something to happen in another process, however slow the machine is."""
 
+import os
 import signal
 import subprocess
 import time
@@ -23,9 +24,15 @@ def wait_until(condition: Callable[[], object], process: subprocess.Popen | None
 
 
 def end_family(process: subprocess.Popen, blow: signal.Signals = signal.SIGKILL) -> None:
-    """Send a signal to a process, and wait until it and all that it had started have ended."""
+    """Send a signal to a process, and wait until it and all that it had started have ended.
+
+    SIGINT goes to all of them, as Ctrl-C does, where the process leads a group of its own.
+    """
     family = psutil.Process(process.pid).children(recursive=True)
-    process.send_signal(blow)
+    if blow == signal.SIGINT and os.getpgid(process.pid) == process.pid:
+        os.killpg(process.pid, blow)
+    else:
+        process.send_signal(blow)
     process.wait()
     wait_until(lambda: not any(map(lives, family)))
 

@@ -155,34 +155,40 @@ def test_a_training_that_is_cut_off_goes_on_exactly(done, tmp_path, monkeypatch,
 
 
 SCRIPT = """
-import sys
-from pathlib import Path
-from dialgym.io.sigterm import handle_sigterm
-from tests.support.tiny_panel import *
+import signal
+from dialgym.cli import main
+from tests.support.tiny_panel import install
 if __name__ == "__main__":
     install()
-    handle_sigterm()  # as the command does
-    from agents.experiments.panel_jobs import jobs_of
-    from agents.experiments.run import run_jobs
-    jobs = jobs_of(TINY, ["random", "ppo", "bc"], TINY.environments, [0, 1], Path(sys.argv[1]))
-    found, failures = run_jobs(jobs, 2)
-    assert not failures, failures
+    # a shell has its background jobs, such as this test's own, ignore interrupts
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    main()
 """
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("blow", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("blow", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_a_panel_that_is_killed_gives_the_same_rows(blow, done, tmp_path):
     script, out = tmp_path / "run.py", tmp_path / "out"
     script.write_text(SCRIPT, "utf-8")
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(["", *sys.path])}
-    process = subprocess.Popen([sys.executable, script, out], env=env)
+    words = ["benchmark", "tiny", "--algorithms", "random,ppo,bc", "--seeds", "0-1",
+             "--workers", "2", "--out", str(out)]  # fmt: skip
+    command = [sys.executable, str(script), *words]
+    process = subprocess.Popen(
+        command, env=env, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
     began = "*/*/*seed*.json" if blow == signal.SIGKILL else "*/ppo/*/learning_curve.csv"
     wait_until(lambda: list(out.glob(began)), process)
     end_family(process, blow)
-    if blow == signal.SIGTERM:
+    said = process.communicate()[1].splitlines()
+    if blow != signal.SIGKILL:
         assert list(out.glob("*/ppo/*/checkpoint.zip"))
-    assert subprocess.run([sys.executable, script, out], env=env, check=False).returncode == 0
+        assert process.returncode == 128 + blow
+        assert said[-1] == f"Go on with: dialgym {' '.join(words)}"
+        assert not [line for line in said if "Traceback" in line]
+        assert not [*out.rglob(".*.json"), *out.rglob(".*.zip")]  # halves of files
+    assert subprocess.run(command, env=env, check=False).returncode == 0
     rows = read_rows([out], TINY)
     assert len(rows) == 6
     for row in rows:

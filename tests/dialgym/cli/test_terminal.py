@@ -5,8 +5,11 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
+
+from dialgym import cli
 
 ROOT = Path(__file__).parents[3]
 BARE = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "COLUMNS": "0"}
@@ -78,3 +81,16 @@ def test_data_with_accents_is_viewed(games):
         assert process.returncode in (0, 128 + signal.SIGTERM), errors
     finally:
         process.kill()
+
+
+def test_an_interrupt_while_packages_are_imported_is_one_line(monkeypatch, capsys):
+    class Slow(ModuleType):
+        def __getattr__(self, name):
+            raise KeyboardInterrupt
+
+    monkeypatch.setitem(sys.modules, "dialgym.cli.app", Slow("dialgym.cli.app"))
+    monkeypatch.setattr(cli, "handle_sigterm", lambda: None)
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+    assert end.value.code == 128 + signal.SIGINT
+    assert capsys.readouterr().err == "\nInterrupted.\n"
