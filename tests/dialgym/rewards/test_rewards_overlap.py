@@ -108,7 +108,7 @@ def test_words_cut_one_by_one_are_those_of_nltk(text):
 
 def test_real_words_cut_one_by_one_are_those_of_nltk(data):
     cut = Treebank()
-    for reply, _ in real_turns(data, "test")[:40]:
+    for reply, _ in real_turns(data, "test")[:100]:
         assert cut(reply.text) == treebank(reply.text)
 
 

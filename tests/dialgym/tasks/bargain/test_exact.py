@@ -16,7 +16,7 @@ from tests.support.by_day import at_night
 POINTS = st.lists(st.tuples(st.integers(0, 10), st.integers(0, 10)), min_size=1, max_size=30)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=500, deadline=None)
 @given(POINTS, st.integers(0, 5))
 def test_front_and_solutions_are_those_of_brute_force(pairs, apart):
     system, user = np.array(pairs).T
@@ -33,7 +33,7 @@ def test_front_and_solutions_are_those_of_brute_force(pairs, apart):
     assert found == [i for i in fair if shares[i] == best]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(POINTS)
 def test_the_nash_point_is_on_the_front_or_worth_nothing(pairs):
     system, user = np.array(pairs).T

@@ -37,7 +37,7 @@ def test_all_views_and_batches_are_the_rules(game):
 def test_other_negotiators_have_batches_too(game, name):
     task = Bargain(game, turns=4)
     assert task.batch(2, "system", task.speaker_named("user", name)) is not None
-    check_batch(task, num_envs=3, steps=30, simulator=name)
+    check_batch(task, num_envs=3, steps=60, simulator=name)
 
 
 @pytest.mark.parametrize("game", ["items", "goods", "price"])
