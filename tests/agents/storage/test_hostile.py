@@ -234,7 +234,8 @@ def test_a_file_of_hyperparameters_imports_nothing_unless_trusted(
     name, mark, tmp_path, monkeypatch
 ):
     evil_module(tmp_path, mark, monkeypatch)
-    (tmp_path / "mine.yml").write_text(f"default: {{policy: agents.GPTPolicy, {name}}}")
+    own = name if name.startswith("policy:") else f"policy: agents.GPTPolicy, {name}"
+    (tmp_path / "mine.yml").write_text(f"default: {{{own}}}")
     arguments = {
         **ARGUMENTS,
         "hyperparameters_file": tmp_path / "mine.yml",
