@@ -23,6 +23,7 @@ from agents.offline.algorithm import DialogueSample, Losses, OfflineAlgorithm, O
 from agents.offline.losses import (
     ValueLosses,
     bellman_target,
+    conservative_loss,
     expectile_loss,
     margin_loss,
     next_values,
@@ -281,7 +282,7 @@ class ILQL(ValueAlgorithm):
         losses = {
             "q_loss": self.q_error(q_targets - q).sum(0),
             "v_loss": expectile_loss(v_targets - v, self.expectile),
-            "cql_loss": (estimates.q_total - q / self.cql_temperature).sum(0),
+            "cql_loss": conservative_loss(q, estimates.q_total, self.cql_temperature).sum(0),
             "policy_loss": -estimates.log_prob * self._awac_weights(estimates.target_q - v),
         }
         if estimates.excess is not None:

@@ -10,7 +10,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from agents.argument_checks import FINITE, FROM_0, Bounds, require
-from agents.models.said import of_outputs
 from agents.policies.value import WEIGHTINGS
 from dialgym.errors import one_of
 
@@ -97,22 +96,19 @@ def next_values(values: Tensor) -> Tensor:
     return F.pad(values[1:], (0, 1))
 
 
-def conservative_loss(
-    q: Tensor,
-    actions: Tensor,
-    allowed: Tensor | None = None,
-    temperature: float = 1.0,
-    floor: Tensor | None = None,
-) -> Tensor:
-    """Cross-entropies (k, n) of what was said under softmax(Q / temperature), Q being (k, n, A).
+def conservative_loss(said: Tensor, total: Tensor, temperature: float = 1.0) -> Tensor:
+    """Cross-entropies of what was said under softmax(Q / temperature), of any shape.
 
-    Up to that factor CQL's regulariser, logsumexp Q - Q(a) (Kumar et al. 2020, equation 4). The sum
-    is over actions that are `allowed` (n, A): the others are none. Where what was said is none
-    either (a state that a limit cut off), the result means nothing. With a `floor` (n,), the value
-    of a policy to be calibrated by, max(Q, floor) stands in the place of Q in the sum: nothing is
-    pressed below it (Nakamoto et al. 2023, arXiv 2303.05479, section 5).
+    Up to that factor CQL's regulariser, logsumexp Q - Q(a) (Kumar et al. 2020, equation 4). Where
+    what was said is not allowed (a state that a limit cut off), the result means nothing. With a
+    floor, the value of a policy to be calibrated by, nothing is pressed below it (Nakamoto et al.
+    2023, arXiv 2303.05479, section 5).
+
+    Args:
+        said, total: Q of what was said, and the log of the sum over what is allowed; see
+            `agents.models.said.of_outputs`.
+        temperature: that of the sum.
     """
-    said, total = of_outputs(q, actions, allowed, temperature, floor)
     return total - said / temperature
 
 

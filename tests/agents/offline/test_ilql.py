@@ -6,8 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
 import agents
 import dialgym
@@ -15,7 +13,7 @@ from agents import BC, CQL, ILQL, PsiLearning, SingleStepRL
 from agents.buffers.stored import decisions_of, heard_places
 from agents.models.said import of_outputs
 from agents.offline.ilql import Estimates
-from agents.offline.losses import ValueLosses, conservative_loss, expectile_loss, margin_loss
+from agents.offline.losses import ValueLosses, margin_loss
 from agents.training.hyperparameters import read_hyperparameters
 from dialgym.language.tokenizers import TAGS
 from tests.support.by_day import by_day
@@ -258,34 +256,6 @@ def test_targets_are_copied_at_intervals(games):
     assert same(slow.parameters(), fast.parameters())
 
 
-@given(st.lists(st.floats(-5, 5), min_size=1, max_size=8), st.floats(0.05, 0.95))
-def test_the_expectile_balances_what_is_above_and_below(values, tau):
-    """Its defining equation: tau E[(x - m)+] = (1 - tau) E[(m - x)+] at the minimum."""
-    x = torch.tensor(values, dtype=torch.float64)
-    low, high = float(x.min()), float(x.max())
-    for _ in range(60):
-        middle = torch.tensor((low + high) / 2, dtype=torch.float64, requires_grad=True)
-        expectile_loss(x - middle, tau).sum().backward()
-        low, high = (middle.item(), high) if middle.grad < 0 else (low, middle.item())
-    above, below = (x - low).clamp(min=0).sum(), (low - x).clamp(min=0).sum()
-    assert tau * above.item() == pytest.approx((1 - tau) * below.item(), abs=1e-6)
-
-
-def test_expectile_and_regulariser_in_numbers():
-    errors = expectile_loss(torch.tensor([2.0, -2.0]), 0.9)
-    assert errors.tolist() == pytest.approx([3.6, 0.4])
-    q = torch.tensor([[0.0, math.log(3.0), 5.0]])
-    assert conservative_loss(q[None], torch.tensor([1]))[0].item() == pytest.approx(
-        math.log(4 + math.exp(5)) - math.log(3)
-    )
-    allowed = torch.tensor([[True, True, False]])
-    assert conservative_loss(q[None], torch.tensor([1]), allowed)[0].item() == pytest.approx(
-        math.log(4 / 3)
-    )
-    half = conservative_loss(q[None], torch.tensor([1]), allowed, temperature=0.5)
-    assert half.item() == pytest.approx(math.log(10 / 9))
-
-
 def test_the_learners_tag_follows_what_a_limit_cut_off(games):
     tokens = games.tokens()
     batch = tokens.batch(np.arange(3), trim=True)
@@ -353,25 +323,6 @@ def numpy_losses(model, batch, log_prob, q, v, target_q):
             weight = model.awac_beta if gap > 0 else 1 - model.awac_beta
         rows["policy_loss"][i] = -min(weight, model.awac_clip) * log_prob[i]
     return rows
-
-
-def test_nothing_is_pressed_below_the_floor_and_the_loss_is_that_of_numpy_in_double_precision():
-    rng = np.random.default_rng(0)
-    q, floor = rng.normal(size=(2, 7, 5)), rng.normal(size=7)
-    actions, allowed = rng.integers(5, size=7), rng.random((7, 5)) < 0.7
-    allowed[np.arange(7), actions] = True
-    values = torch.from_numpy(q).requires_grad_()
-    tensors = [torch.from_numpy(x) for x in (actions, allowed)]
-    loss = conservative_loss(values, *tensors, 2.0, torch.from_numpy(floor))
-    for i in range(7):
-        raised = np.maximum(q[:, i, allowed[i]], floor[i]) / 2
-        expected = np.log(np.exp(raised).sum(1)) - q[:, i, actions[i]] / 2
-        np.testing.assert_allclose(loss[:, i].detach(), expected, rtol=1e-6)
-    loss.sum().backward()
-    below = (q < floor[:, None]) & (np.arange(5) != actions[:, None])
-    assert (values.grad.numpy()[below] == 0).all()
-    above = (q > floor[:, None]) & (np.arange(5) != actions[:, None]) & allowed
-    assert (values.grad.numpy()[above] > 0).all()
 
 
 @pytest.mark.parametrize("weights", ["exp", "sign"])
