@@ -43,7 +43,6 @@ def agreement_with_truth(job: RecipeJob, _: Any) -> dict[str, float]:
 def credit_beside_truth(job: RecipeJob, _: Any) -> dict[str, float]:
     """The first of both, of environments whose best play nobody knows."""
     env_id, options, settings = job.method.environment, job.recipe.options, job.method.settings
-    plain = {name: value for name, value in settings.items() if name not in FOR_CREDIT}
     kept = (job.folder / "checkpoints").glob("model_*_steps.zip")
     early = min(kept, key=lambda file: int(file.stem.split("_")[1]), default=job.model)
     model = agents.load(early, device="cpu")
@@ -52,7 +51,7 @@ def credit_beside_truth(job: RecipeJob, _: Any) -> dict[str, float]:
     numbers = numbers_of(turns)
     chosen = np.random.default_rng(job.seed).permutation(len(turns))[: options["turns"]]
     turns, numbers = [turns[i] for i in sorted(chosen)], numbers[np.sort(chosen)]
-    worth = true_advantages(model, env_id, turns, options["continuations"], job.seed, plain)
+    worth = true_advantages(model, env_id, turns, options["continuations"], job.seed, _plain(job))
     # of true advantages, without what their measurement adds
     variance = float(worth.advantages.var() - (worth.errors**2).mean())
     found = {**figures(turns, worth), "turns": len(turns), "spread": max(variance, 0.0) ** 0.5}
@@ -63,6 +62,11 @@ def credit_beside_truth(job: RecipeJob, _: Any) -> dict[str, float]:
             some = figures([turns[i] for i in rows], part)
             found |= {f"{name} {number}": value for name, value in some.items()}
     return found
+
+
+def _plain(job: RecipeJob) -> dict[str, Any]:
+    """Settings of the environment without those that credit alone is made of."""
+    return {name: v for name, v in job.method.settings.items() if name not in FOR_CREDIT}
 
 
 def figures(turns: Sequence[Decision], worth: TurnAdvantages) -> dict[str, float]:
@@ -98,8 +102,7 @@ def numbers_of(turns: Sequence[Decision]) -> np.ndarray:
 def _learning(job: RecipeJob) -> dict[str, float]:
     """Tokens after which play was good, all if it never was; whether it was; the best play."""
     curve = [row for row in read_curve_rows(job.folder) if float(row["episodes"])]
-    settings = {name: v for name, v in job.method.settings.items() if name not in FOR_CREDIT}
-    env: Any = gym.make(job.method.environment, **settings, values=True)
+    env: Any = gym.make(job.method.environment, **_plain(job), values=True)
     best = float(np.mean([env.reset(seed=seed)[1]["value"] for seed in range(BEGUN)]))
     env.close()
     returns, counts, tokens = (
