@@ -19,7 +19,7 @@ from agents.models.observations import token_space
 from agents.registry import load_name
 from dialgym.errors import unknown
 
-SIZES = ("preset", "n_layer", "n_head", "n_embd", "init_std")
+SIZES = ("preset", "n_layer", "n_head", "n_embd", "positions", "init_std")
 DEFAULT_PRESET = "nano"
 EXAMPLE = "agents.models.heads.MLPHead"
 CRITIC = "share_features_extractor"

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from agents.models.gpt import GPT
+from agents.models.gpt import BASE, GPT
 from dialgym.errors import one_of
 from dialgym.io.files import write_folder_atomically
 from dialgym.language.tokenizers import (
@@ -40,6 +40,10 @@ LORA = ("merged", "apart")
 NAMES = {"attn.qkv": "attn.c_attn", "attn.proj": "attn.c_proj"}
 NAMES |= {"mlp.up": "mlp.c_fc", "mlp.proj": "mlp.c_proj", "ln_1": "ln_1", "ln_2": "ln_2"}
 """Names of the parts of a block in GPT-2 of `transformers`."""
+NEOX_NAMES = {"attn.qkv": "attention.query_key_value", "attn.proj": "attention.dense"}
+NEOX_NAMES |= {"mlp.up": "mlp.dense_h_to_4h", "mlp.proj": "mlp.dense_4h_to_h"}
+NEOX_NAMES |= {"ln_1": "input_layernorm", "ln_2": "post_attention_layernorm"}
+"""Names of them in GPT-NeoX, which our GPT is where its positions are rotary."""
 TEMPLATE = (
     "{%% for m in messages %%}{%% if m['content'] %%}"
     "{{ '%(own)s' if m['role'] == 'assistant' else '%(other)s' }}{{ m['content'] }}{{ '%(end)s' }}"
@@ -129,19 +133,8 @@ def _language_model(backbone: Any, head: Tensor | None, order: Tensor) -> Any:
     transformers = require("transformers", "agents", "save_pretrained")
     rows = backbone.embedding.detach()[order].contiguous()
     if isinstance(backbone, GPT):
-        c = backbone.config
-        config = transformers.GPT2Config(
-            vocab_size=len(rows),
-            n_positions=c.window,
-            n_embd=c.n_embd,
-            n_layer=c.n_layer,
-            n_head=c.n_head,
-            resid_pdrop=0.0,
-            embd_pdrop=0.0,
-            attn_pdrop=0.0,
-            tie_word_embeddings=head is None,
-        )
-        state = gpt2_state(backbone)
+        config, state = _of_gpt(backbone)
+        config.tie_word_embeddings, config.vocab_size = head is None, len(rows)
     else:
         config = copy.deepcopy(backbone.model.config)
         config.vocab_size, config.tie_word_embeddings = len(rows), head is None
@@ -162,8 +155,47 @@ def _language_model(backbone: Any, head: Tensor | None, order: Tensor) -> Any:
     return model
 
 
+def _of_gpt(gpt: GPT) -> tuple[Any, dict[str, Tensor]]:
+    """The configuration and the weights of our GPT in `transformers`."""
+    transformers = require("transformers", "agents", "save_pretrained")
+    c = gpt.config
+    if gpt.wpe is not None:
+        sizes = {"n_positions": c.window, "n_embd": c.n_embd}
+        rates = dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop"), 0.0)
+        config = transformers.GPT2Config(n_layer=c.n_layer, n_head=c.n_head, **sizes, **rates)
+        return config, gpt2_state(gpt)
+    config = transformers.GPTNeoXConfig(
+        hidden_size=c.n_embd,
+        intermediate_size=4 * c.n_embd,
+        num_hidden_layers=c.n_layer,
+        num_attention_heads=c.n_head,
+        max_position_embeddings=c.window,
+        hidden_act="gelu_new",
+        use_parallel_residual=False,
+        rope_parameters={"rope_type": "default", "rope_theta": BASE, "partial_rotary_factor": 1.0},
+    )
+    return config, neox_state(gpt)
+
+
+def neox_state(gpt: GPT) -> dict[str, Tensor]:
+    """The weights of our GPT with rotary positions under the names of `GPTNeoXModel`."""
+    state = {"embed_in.weight": gpt.wte.weight}
+    state |= {f"final_layer_norm.{name}": weight for name, weight in gpt.ln_f.state_dict().items()}
+    for place, block in enumerate(gpt.blocks):
+        for name, weight in block.state_dict().items():
+            module, _, part = name.rpartition(".")
+            own = _by_head(weight, gpt.config.n_head) if module == "attn.qkv" else weight
+            state[f"layers.{place}.{NEOX_NAMES[module]}.{part}"] = own
+    return {name: weight.detach().contiguous() for name, weight in state.items()}
+
+
+def _by_head(rows: Tensor, n_head: int) -> Tensor:
+    """Rows of queries, keys and values (3 d, ...), which GPT-NeoX has head by head."""
+    return rows.unflatten(0, (3, n_head, -1)).transpose(0, 1).flatten(0, 2)
+
+
 def gpt2_state(gpt: GPT) -> dict[str, Tensor]:
-    """The weights of our GPT under the names of `transformers`' `GPT2Model`."""
+    """The weights of our GPT with learned positions under the names of `GPT2Model`."""
     state = {"wte.weight": gpt.wte.weight, "wpe.weight": gpt.wpe.weight}
     state |= {f"ln_f.{name}": weight for name, weight in gpt.ln_f.state_dict().items()}
     for place, block in enumerate(gpt.blocks):
@@ -206,6 +238,12 @@ def _write_adapters(
     peft = require("peft", "agents", "adapters")
     prefix = f"base_model.model.{model.base_model_prefix}"
     names = {name: _name_in(model, name) for name in adapters}
+    if model.config.model_type == "gpt_neox":
+        heads = model.config.num_attention_heads
+        adapters = {
+            name: (first, _by_head(second, heads) if name.endswith("qkv") else second)
+            for name, (first, second) in adapters.items()
+        }
     arrays = {
         f"{prefix}.{names[name]}.lora_{part}.weight": weight.contiguous()
         for name, pair in adapters.items()
@@ -227,6 +265,8 @@ def _name_in(model: Any, name: str) -> str:
     """The model's name of a module of the backbone."""
     if name.startswith("blocks."):
         _, place, module = name.split(".", 2)
+        if model.config.model_type == "gpt_neox":
+            return f"layers.{place}.{NEOX_NAMES[module]}"
         return f"h.{place}.{NAMES[module]}"
     return name.removeprefix("model.")
 

@@ -28,6 +28,35 @@ from agents.models.gpt_config import GPTConfig
 RATIO, SMALLEST = 0.9, 512
 """In one attention no sequence is shorter than this share of the longest, unless it is small: of
 fewer tokens, where a further call would cost more than padding."""
+BASE = 10_000.0
+"""Of rotary positions, as in the paper."""
+
+
+class Rotary(nn.Module):
+    """Queries and keys turned by angles that grow with their positions (Su et al. 2021, RoFormer).
+
+    Entry i of the first half of a head and entry i of the second are a pair, turned by
+    position / BASE^(2 i / hs): a product of a query and a key then depends on how far apart the
+    two stand, not on where.
+    """
+
+    cos: Tensor  # (window, 1, 1, hs / 2)
+    sin: Tensor
+
+    def __init__(self, window: int, head_size: int) -> None:
+        super().__init__()
+        rates = BASE ** (-torch.arange(0, head_size, 2) / head_size)
+        angles = torch.arange(window)[:, None, None, None] * rates
+        self.register_buffer("cos", angles.cos(), persistent=False)
+        self.register_buffer("sin", angles.sin(), persistent=False)
+
+    def forward(self, heads: Tensor, positions: Tensor | slice) -> Tensor:
+        """Of heads (..., n, 3, nh, hs) at `positions` (n,), q and k turned, v as it is."""
+        turned, values = heads.split([2, 1], -3)
+        first, second = turned.chunk(2, -1)
+        cos, sin = self.cos[positions], self.sin[positions]
+        turned = torch.cat([first * cos - second * sin, second * cos + first * sin], -1)
+        return torch.cat([turned.to(heads.dtype), values], -3)
 
 
 class Attention(nn.Module):
@@ -36,20 +65,23 @@ class Attention(nn.Module):
         self.n_head = config.n_head
         self.qkv = nn.Linear(config.n_embd, 3 * config.n_embd)
         self.proj = nn.Linear(config.n_embd, config.n_embd)
+        self.rotary: Rotary | None = None
+        if config.positions == "rotary":
+            self.rotary = Rotary(config.window, config.n_embd // config.n_head)
 
-    def _heads(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        b, t, d = x.shape
-        heads = self.qkv(x).view(b, t, 3, self.n_head, d // self.n_head)
-        return heads.unbind(2)  # 3 x (B, T, nh, hs)
+    def _heads(self, x: Tensor, positions: Tensor | slice) -> Tensor:
+        """Queries, keys and values (..., n, 3, nh, hs) of tokens (..., n, d) at `positions`."""
+        heads = self.qkv(x).unflatten(-1, (3, self.n_head, -1))
+        return heads if self.rotary is None else self.rotary(heads, positions)
 
     def forward(self, x: Tensor) -> Tensor:  # (B, T, d)
-        q, k, v = (h.transpose(1, 2) for h in self._heads(x))  # (B, nh, T, hs)
+        q, k, v = self._heads(x, slice(x.shape[1])).permute(2, 0, 3, 1, 4)  # (B, nh, T, hs)
         y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         return self.proj(y.transpose(1, 2).flatten(2))
 
     def packed(self, x: Tensor, packing: Packing, last: bool) -> Tensor:
         """Packed tokens (n, d) to what each has read; with `last` only the asked for, (N, d)."""
-        heads = self.qkv(x).view(len(x), 3, self.n_head, -1)
+        heads = self._heads(x, packing.positions)
         parts = heads.split([group.tokens.total for group in packing.groups])
         if not last:
             read = [self._read(part, group.tokens) for part, group in zip(parts, packing.groups)]
@@ -74,7 +106,7 @@ class Attention(nn.Module):
 
     def extend(self, x: Tensor, layer: int, cache: KVCache, slots: Slots, last: bool) -> Tensor:
         """Packed new tokens (n, d) to what each has read; with `last` only that of ends, (b, d)."""
-        heads = self.qkv(x).view(len(x), 3, self.n_head, -1)
+        heads = self._heads(x, slots.positions)
         cache.append(layer, heads[:, 1], heads[:, 2], slots.rows, slots.positions)
         if last and slots.last is not None:
             heads = heads[slots.last]
@@ -184,7 +216,9 @@ class GPT(nn.Module):
         self.window = config.window
         self.gradient_checkpointing = False
         self.wte = nn.Embedding(config.vocab_size, config.n_embd)
-        self.wpe = nn.Embedding(config.window, config.n_embd)
+        self.wpe: Any = None  # nn.Embedding, unless positions are rotary
+        if config.positions == "learned":
+            self.wpe = nn.Embedding(config.window, config.n_embd)
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.n_layer))
         self.ln_f = nn.LayerNorm(config.n_embd)
         self.reset_parameters()
@@ -232,10 +266,14 @@ class GPT(nn.Module):
     def _embedded(self, tokens: Tensor, bias: Tensor | None, packing: Packing | None) -> Tensor:
         """Embeddings (B, T, d), or packed (n, d)."""
         if packing is None:
-            x = self.wte(tokens) + self.wpe.weight[: tokens.shape[1]]
+            x = self._placed(self.wte(tokens), slice(tokens.shape[1]))
             return x if bias is None else x + bias[:, None]
-        x = self.wte(tokens.flatten()[packing.tokens]) + self.wpe(packing.positions)
+        x = self._placed(self.wte(tokens.flatten()[packing.tokens]), packing.positions)
         return x if bias is None else x + bias[packing.rows]
+
+    def _placed(self, x: Tensor, positions: Tensor | slice) -> Tensor:
+        """Embeddings (..., n, d) with those of their positions, where these are learned."""
+        return x if self.wpe is None else x + self.wpe.weight[positions]
 
     def new_cache(self, rows: int) -> KVCache:
         c, weight = self.config, self.wte.weight
@@ -257,7 +295,7 @@ class GPT(nn.Module):
         See `Backbone.extend`. Gradients never flow through a cache.
         """
         slots = cache.plan(counts, rows)
-        x = self.wte(tokens) + self.wpe(slots.positions)  # (n, d)
+        x = self._placed(self.wte(tokens), slots.positions)  # (n, d)
         if bias is not None:
             x = x + bias
         final = len(self.blocks) - 1

@@ -6,18 +6,25 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dialgym.errors import whole_number
+from dialgym.errors import one_of, whole_number
+
+POSITIONS = ("learned", "rotary")
 
 
 @dataclass(frozen=True)
 class GPTConfig:
-    """Shape of a GPT. Raises ValueError for a size below 1, or `n_embd` no multiple of `n_head`."""
+    """Shape of a GPT.
+
+    Raises:
+        ValueError: a size below 1, an `n_embd` that is no multiple of `n_head`, other `positions`.
+    """
 
     vocab_size: int
     window: int  # longest sequence, in tokens
     n_layer: int = 2
     n_head: int = 2
     n_embd: int = 64
+    positions: str = "learned"  # an embedding of each, or "rotary": see `agents.models.gpt.Rotary`
     init_std: float | None = None  # None: GPT-2's 0.02 at its width, more in narrower models
 
     def __post_init__(self) -> None:
@@ -27,6 +34,12 @@ class GPTConfig:
             raise ValueError(
                 f"GPTConfig: n_embd must be a multiple of n_head, got n_embd={self.n_embd}, "
                 f"n_head={self.n_head}"
+            )
+        one_of("positions", self.positions, POSITIONS, "GPTConfig")
+        if self.positions == "rotary" and self.n_embd // self.n_head % 2:
+            raise ValueError(
+                f"GPTConfig: heads of rotary positions have an even size, got n_embd={self.n_embd} "
+                f"over n_head={self.n_head}"
             )
 
     @property
@@ -39,7 +52,7 @@ class GPTConfig:
         return self.init_std or 0.02 * math.sqrt(768 / self.n_embd)
 
 
-PRESETS: dict[str, dict[str, int]] = {
+PRESETS: dict[str, dict[str, Any]] = {
     "nano": {"n_layer": 2, "n_head": 2, "n_embd": 64},
     "mini": {"n_layer": 4, "n_head": 4, "n_embd": 256},
     "small": {"n_layer": 12, "n_head": 12, "n_embd": 768},  # GPT-2's shape

@@ -64,6 +64,8 @@ class GPTActorCritic(BasePolicy):
         lr_schedule: as everywhere in Stable-Baselines3.
         preset: "nano" (2 layers of 64; the default), "mini" (4 of 256) or "small" (12 of 768).
         n_layer, n_head, n_embd: replace the preset's sizes.
+        positions: "learned" (an embedding of each; the default), or "rotary", by which attention
+            depends on how far apart tokens stand; see `agents.models.gpt.Rotary`.
         init_std: deviation of the initial weights; see `GPTConfig.std` for what None gives.
         pretrained: folder, ``hf:NAME`` or ``hf:NAME@REVISION`` of a causal language model of
             `transformers`, in place of a preset; see `agents.models.pretrained.load_backbone`. The
@@ -109,6 +111,7 @@ class GPTActorCritic(BasePolicy):
         n_layer: int | None = None,
         n_head: int | None = None,
         n_embd: int | None = None,
+        positions: str | None = None,
         init_std: float | None = None,
         pretrained: str | None = None,
         lora: Mapping[str, Any] | None = None,
@@ -131,6 +134,7 @@ class GPTActorCritic(BasePolicy):
             "n_layer": n_layer,
             "n_head": n_head,
             "n_embd": n_embd,
+            "positions": positions,
             "init_std": init_std,
             "pretrained": pretrained,
             "lora": lora,

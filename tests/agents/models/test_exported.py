@@ -77,6 +77,14 @@ def test_a_preset_leaves_with_its_ids_and_words(tokenizer, tie, tmp_path):
 
 
 @pytest.mark.parametrize("tie", [True, False])
+def test_rotary_positions_leave_as_gpt_neox(tie, tmp_path):
+    model = trained(**SMALL, tie=tie, positions="rotary")
+    folder = model.save_pretrained(tmp_path / "lm")
+    check_same(model, folder)
+    assert json.loads((folder / "config.json").read_text())["model_type"] == "gpt_neox"
+
+
+@pytest.mark.parametrize("tie", [True, False])
 def test_a_temperature_leaves_within_the_weights(tie, tmp_path):
     model = trained(**SMALL, tie=tie, temperature=0.5)
     check_same(model, model.save_pretrained(tmp_path / "lm"))
@@ -96,15 +104,15 @@ def test_a_pretrained_model_leaves_as_it_came(kind, tie, tmp_path):
     assert own.convert_ids_to_tokens(len(base) + 1) == "<|dialgym_end|>" == own.eos_token
 
 
-@pytest.mark.parametrize("pretrained", [False, True])
-def test_adapters_merged_and_apart(pretrained, tmp_path):
+@pytest.mark.parametrize("kind", ["llama", "learned", "rotary"])
+def test_adapters_merged_and_apart(kind, tmp_path):
     peft = pytest.importorskip("peft")
     lora = {"r": 2, "alpha": 8}
-    if pretrained:
+    if kind == "llama":
         save_model(tmp_path / "base", "llama", False, **ROOM["llama"])
         model = trained(pretrained=str(tmp_path / "base"), lora=lora)
     else:
-        model = trained(**SMALL, lora=lora)
+        model = trained(**SMALL, lora=lora, positions=kind)
     check_same(model, model.save_pretrained(tmp_path / "merged"))
     base = model.save_pretrained(tmp_path / "apart", lora="apart")
 

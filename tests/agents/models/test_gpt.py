@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 import torch
 
-from agents.models.gpt import GPT
-from agents.models.gpt_config import GPTConfig, preset
+from agents.models.gpt import GPT, Rotary
+from agents.models.gpt_config import POSITIONS, GPTConfig, preset
 from agents.models.heads import PolicyHead, ValueHead
 
 CLOSE = {"atol": 1e-5, "rtol": 1e-4}
 
 
-def tiny(window: int = 24, vocab_size: int = 11) -> GPT:
+def tiny(window: int = 24, vocab_size: int = 11, **more) -> GPT:
     torch.manual_seed(0)
-    return GPT(GPTConfig(vocab_size, window, n_layer=3, n_head=2, n_embd=16))
+    return GPT(GPTConfig(vocab_size, window, n_layer=3, n_head=2, n_embd=16, **more))
 
 
 def whole(*rows: torch.Tensor) -> dict:
@@ -26,8 +26,9 @@ def whole(*rows: torch.Tensor) -> dict:
 
 @pytest.mark.parametrize("rows", [[0, 1, 2, 3], [3, 1], [2, 0, 3, 1], [1]])
 @pytest.mark.parametrize("counts", [[1, 1, 1, 1], [4, 1, 3, 1], [5, 5, 5, 5]])
-def test_long_and_short_additions_are_read_together(rows, counts):
-    model = tiny()
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_long_and_short_additions_are_read_together(rows, counts, positions):
+    model = tiny(positions=positions)
     cache, known = model.new_cache(4), [torch.randint(1, 11, (n,)) for n in (6, 2, 1, 9)]
     model.extend(cache=cache, **whole(*known))
     cache.lengths[rows[-1]] = 0
@@ -38,6 +39,38 @@ def test_long_and_short_additions_are_read_together(rows, counts):
     for i, row in enumerate(rows):
         plain = model(torch.cat([known[row], new[i]])[None])[0, -1]
         torch.testing.assert_close(hidden[i], plain, **CLOSE)
+
+
+def test_rotary_turns_pairs_as_complex_numbers():
+    """(a + i b) e^(i p r): Su et al. 2021, equations 13 and 34."""
+    torch.manual_seed(0)
+    heads = torch.randn(5, 3, 2, 8, dtype=torch.float64)
+    places = torch.tensor([0, 3, 1, 9, 4])
+    turned = Rotary(10, 8).double()(heads, places)
+    rates = torch.tensor([10_000.0 ** (-2 * i / 8) for i in range(4)], dtype=torch.float64)
+    turns = torch.polar(torch.ones(5, 4, dtype=torch.float64), places[:, None] * rates)
+    for part in range(2):
+        pairs = torch.complex(heads[:, part, :, :4], heads[:, part, :, 4:]) * turns[:, None]
+        expected = torch.cat([pairs.real, pairs.imag], -1)
+        torch.testing.assert_close(turned[:, part], expected, atol=1e-6, rtol=1e-6)
+    assert torch.equal(turned[:, 2], heads[:, 2])
+
+
+def test_with_rotary_positions_attention_depends_on_distances_alone():
+    model = tiny(positions="rotary")
+    x = torch.randn(6, 16)
+    heads = [model.blocks[0].attn._heads(x, torch.arange(6) + shift) for shift in (0, 7)]
+    scores = [torch.einsum("qhd,khd->hqk", each[:, 0], each[:, 1]) for each in heads]
+    torch.testing.assert_close(*scores, **CLOSE)
+    assert not torch.allclose(heads[0][:, 0], heads[1][:, 0])
+    assert model.wpe is None
+
+
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_packed_and_padded_readings_agree(positions):
+    model = tiny(positions=positions)
+    tokens, at = torch.randint(1, 11, (3, 20)), torch.tensor([3, 19, 27, 50])
+    torch.testing.assert_close(model(tokens, at), model(tokens).flatten(0, 1)[at], **CLOSE)
 
 
 def test_heads_give_float32_under_autocast():
@@ -95,6 +128,10 @@ def test_presets_and_bad_shapes():
         preset("huge", 32, 10)
     with pytest.raises(ValueError, match="n_embd must be a multiple of n_head"):
         preset("nano", 32, 10, n_head=3)
+    with pytest.raises(ValueError, match="positions of GPTConfig must be one of"):
+        preset("nano", 32, 10, positions="sinusoidal")
+    with pytest.raises(ValueError, match="heads of rotary positions have an even size"):
+        preset("nano", 32, 10, positions="rotary", n_embd=6)
 
 
 def test_heads():
