@@ -22,14 +22,14 @@ from dialgym.tasks.service_desk.domains import DOMAINS, NONE
 from dialgym.tasks.service_desk.reading import Reader
 from dialgym.tasks.service_desk.schemas import call_lines, tools_of
 from dialgym.tasks.service_desk.texts import TOOLS, Texts
-from dialgym.tasks.service_desk.types import FAULTS, WRITE, DeskAct, DeskState
+from dialgym.tasks.service_desk.types import FAULTS, WANT, WRITE, DeskAct, DeskState
 
 ROOM = "dialgym.tasks.service_desk"
 LONGEST = 240
 ORDINARY = {SYSTEM: 110, USER: 70, TOOLS: 170}
 """Characters of English that ordinary utterances stay within."""
-ALLOWED_LENGTH = 80
-"""Of those, the changes that are allowed."""
+ALLOWED_LENGTH, TRACKED_LENGTH, TRACKED_WORDS = 80, 50, 5
+"""Characters of the changes that are allowed, and characters and words of what is tracked."""
 _RULES = (
     "A customer of your {company} wants one to four things, one after the other. In each turn call "
     "one tool, or say one thing.",
@@ -90,6 +90,9 @@ class ServiceDesk(Task):
             observation does; else who goes by words compares its numbers with those of the policy.
         delexicalised: the numbers of records are placeholders, the same in each dialogue: 10, 11
             and so on in the order in which the database lists them, as the act view has them.
+        tracked: what the act view's observation has of the record that the open wish means is
+            told, too, after what the user says and with what tools answer: its number, whether it
+            was read and, with `eligibility`, which changes the policy allows.
 
     Options of reset: ``goal``, the number of a goal of its split; ``split``, another one.
 
@@ -147,6 +150,7 @@ class ServiceDesk(Task):
         longest: int = LONGEST,
         eligibility: bool = False,
         delexicalised: bool = False,
+        tracked: bool = False,
     ) -> None:
         one_of("domain", domain, tuple(DOMAINS), self.name)
         one_of("split", split, tuple(SIZES), self.name)
@@ -161,13 +165,19 @@ class ServiceDesk(Task):
         self.known_only = constraint == "known" and self.constrained
         self.tokenizer = "bpe" if self.english else "word"  # type: ignore[misc]
         self.eligibility, self.delexicalised = bool(eligibility), bool(delexicalised)
-        self.texts = Texts(self.domain, self.english, self.eligibility)
+        self.tracked = bool(tracked)
+        self.texts = Texts(self.domain, self.english, self.eligibility, self.tracked)
         self.reader = Reader(self.domain)
         self.facts = self._facts(whole_number("longest", longest, self.name))
 
     def _facts(self, longest: int) -> Facts:
-        turns, lines = self.turns, len(self.domain.writes)
-        spoken = {SYSTEM: turns + lines, USER: turns + 1, TOOLS: turns}
+        turns, lines, tracked = self.turns, len(self.domain.writes), self.tracked
+        changes = (1 + lines) * self.eligibility  # words that tell what is allowed
+        spoken = {
+            SYSTEM: turns + lines,
+            USER: turns + 1,
+            TOOLS: turns + tracked * (turns + 1),
+        }
         notes = 10
         heard = {
             SYSTEM: spoken,
@@ -176,7 +186,7 @@ class ServiceDesk(Task):
         words = {
             SYSTEM: 12,
             USER: 14,
-            TOOLS: 2 * len(self.domain.fields) + (1 + lines) * self.eligibility,
+            TOOLS: 2 * len(self.domain.fields) + changes + tracked * (TRACKED_WORDS + changes),
         }
         dearest = max(self.turn_cost, self.call_cost, 0.0) * turns
         gift = max(-self.turn_cost, -self.call_cost, 0.0) * turns
@@ -191,10 +201,15 @@ class ServiceDesk(Task):
             may_end=self.parties,
             words=None if self.english else dict.fromkeys(self.parties, words),
             pieces=dict.fromkeys(self.voices, longest),
-            ordinary={**ORDINARY, TOOLS: ORDINARY[TOOLS] + self.eligibility * ALLOWED_LENGTH},
+            ordinary={**ORDINARY, TOOLS: ORDINARY[TOOLS] + self._longer()},
             components=dict.fromkeys(self.parties, ("solved", "turns", "calls")),
             metrics=("database", "told", "policy", *FAULTS),
         )
+
+    def _longer(self) -> int:
+        """Characters by which settings make an answer of a tool longer."""
+        allowed = self.eligibility * ALLOWED_LENGTH
+        return allowed + self.tracked * (TRACKED_LENGTH + allowed)
 
     @property
     def splits(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:  # type: ignore[override]
@@ -277,14 +292,30 @@ class ServiceDesk(Task):
             own, other = state.user_lines, state.desk_lines
             answer = rules.user(self.domain, state, act)
         own.append(line)
-        if answer is None:
-            other.append(line)
+        if answer is not None:
+            own.append(Utterance(TOOLS, self._answer(state, party, act, answer)))
         else:
-            own.append(Utterance(TOOLS, self.texts.answer(state, act, answer)))
+            other.append(line)
+            if party == USER and self._has_record_to_track(state):
+                other.append(Utterance(TOOLS, self._tracked(state)))
         called = 0 <= act.op <= WRITE
         if state.over:
             return self._ended(state, {} if party == USER else self._costs[called])
         return _FREE if party == USER else self._paid[called]
+
+    def _answer(self, state: DeskState, party: str, act: DeskAct, found: int) -> str:
+        """Text of what a tool answers to a party."""
+        text = self.texts.answer(state, act, found)
+        own = party == SYSTEM and self._has_record_to_track(state)
+        return self._tracked(state, text) if own else text
+
+    def _has_record_to_track(self, state: DeskState) -> bool:
+        """Tell if the desk is told which record the open wish means."""
+        return self.tracked and state.wish.op == WANT and state.found != NONE and not state.over
+
+    def _tracked(self, state: DeskState, after: str = "") -> str:
+        acts: Any = self.acts[SYSTEM]
+        return self.texts.tracked(state, acts.meant(state), after)
 
     def _ended(self, state: DeskState, parts: Components) -> Outcome:
         solved = rules.grade(self.domain, state).solved

@@ -57,7 +57,7 @@ from dialgym.tasks.service_desk.types import (
 TOOLS = "tools"
 """Speaker of what tools answer."""
 REMEMBERED = 100_000
-ALLOWED, NOTHING_ALLOWED = "allowed", "nothing"
+ALLOWED, MEANS, READ, NO_SUCH = "allowed", "means", "read", "nothing"
 """Name and value of a part of a record that is read: the changes that the policy allows."""
 ANSWERS = "done yes error impossible code right wrong name screen airplane data signal"
 NOTES = (
@@ -117,10 +117,14 @@ class Texts:
         domain: what the desk is about.
         english: sentences with paraphrases and calls, ``tool(argument="...")``, rather than words.
         eligibility: a record that is read says which changes the policy allows.
+        tracked: the desk is told which record the open wish means.
     """
 
-    def __init__(self, domain: DeskDomain, english: bool, eligibility: bool = False) -> None:
-        self.domain, self.english, self.eligibility = domain, english, eligibility
+    def __init__(
+        self, domain: DeskDomain, english: bool, eligibility: bool = False, tracked: bool = False
+    ) -> None:
+        self.domain, self.english = domain, english
+        self.eligibility, self.is_tracked = eligibility, tracked
         self.get_tool = f"get_{domain.noun}"
         self._known: dict[tuple[Any, Any], str] = {}
 
@@ -379,10 +383,32 @@ class Texts:
         domain, (policy, record) = self.domain, read
         told = {field.name: field.values[value] for field, value in zip(domain.fields, record)}
         if self.eligibility:
-            tools = enumerate(write.tool for write in domain.writes)
-            allowed = (tool for at, tool in tools if domain.allows(policy, at, record))
-            told[ALLOWED] = " ".join(allowed) or NOTHING_ALLOWED
+            told[ALLOWED] = self._allowed(policy, record)
         return self._result(told)
+
+    def tracked(self, state: DeskState, meant: int, after: str = "") -> str:
+        """Text of what the desk knows of the record that the open wish means.
+
+        Args:
+            state: of the dialogue.
+            meant: the record, or NONE.
+            after: what a tool has answered, to which this is added.
+        """
+        known: dict[str, str] = {}
+        if meant != NONE:
+            record, was_read = state.records[meant], bool(state.read >> meant & 1)
+            known = {self.domain.noun: NUMBERS[record[NUMBER]], READ: "yes" if was_read else "no"}
+            if self.eligibility and was_read:
+                known[ALLOWED] = self._allowed(state.policy, record)
+        if self.english:
+            return json.dumps({**json.loads(after or "{}"), MEANS: known or NO_SUCH})
+        return f"{after} {MEANS} {self._result(known) or NO_SUCH}".strip()
+
+    def _allowed(self, policy: int, record: tuple[int, ...]) -> str:
+        """The changes of a record that a policy allows."""
+        tools = enumerate(write.tool for write in self.domain.writes)
+        allowed = (tool for at, tool in tools if self.domain.allows(policy, at, record))
+        return " ".join(allowed) or NO_SUCH
 
     def _result(self, answer: dict[str, str]) -> str:
         if self.english:
@@ -397,8 +423,9 @@ class Texts:
         fields = (word for f in domain.fields for word in (f.name, *f.values))
         lines = (domain.policy_lines(at, english=False) for at in range(len(domain.every)))
         told = (word for found in lines for line in found for word in line.split())
-        allowed = (ALLOWED, NOTHING_ALLOWED) if self.eligibility else ()
-        fixed = (f"{domain.noun}s", *ANSWERS.split(), *NOTES.split(), *allowed)
+        allowed = (ALLOWED, NO_SUCH) if self.eligibility else ()
+        tracked = (MEANS, READ, NO_SUCH) if self.is_tracked else ()
+        fixed = (f"{domain.noun}s", *ANSWERS.split(), *NOTES.split(), *allowed, *tracked)
         words = chain(spoken, fields, told, fixed)
         return tuple(dict.fromkeys(words))
 

@@ -111,6 +111,36 @@ def test_a_delexicalised_goal_is_the_same_but_for_the_numbers_of_records(domain)
         assert all(a.speaker == b.speaker for a, b in lines)
 
 
+@pytest.mark.parametrize("language", ["words", "english"])
+@pytest.mark.parametrize("domain", ["shop", "phone"])
+def test_a_desk_is_told_what_the_act_view_sees_of_the_record_that_is_meant(domain, language):
+    settings = {"language": language, "eligibility": True, "turns": 8}
+    task = ServiceDesk(domain, **settings, tracked=True)
+    check_task(task, 1)
+    check_views(task, 1)
+    check_batch(task, num_envs=2, steps=20)
+    plain = ServiceDesk(domain, **settings)
+    acts, wished = task.acts["system"], 0
+    desk, user = task.speaker_named("system", "handcrafted"), task.speaker_named("user", "agenda")
+    for number in range(20):
+        state = task.initial(RNG, {"goal": number})
+        while not state.over:
+            if not state.waiting and task._has_record_to_track(state):
+                wished += 1
+                told = [line.text for line in state.desk_lines if line.speaker == "tools"][-1]
+                meant = acts.meant(state)
+                expected = task.texts.tracked(state, meant)
+                assert told.endswith(expected.removeprefix("{"))
+                assert ("nothing" in expected.partition("read")[0]) is (meant == NONE)
+                if meant != NONE:
+                    assert ("yes" in expected) is bool(state.read >> meant & 1)
+            speaker = user if state.waiting else desk
+            task.speak(state, speaker.reply(task, state, RNG), RNG)
+        assert state.faults == serve(plain, "handcrafted", goal=number)[0].faults
+        assert not any("means" in line.text for line in state.user_lines)
+    assert wished > 20
+
+
 def test_a_mixture_holds_dialogues_of_good_and_of_bad_desks():
     stored = dialgym.collect("ServiceDesk-act-v0", "mixture", 60, seed=0)
     solved = {}
