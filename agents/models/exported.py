@@ -16,7 +16,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from agents.models.gpt import BASE, GPT
+from agents.models.gpt import GPT
+from agents.models.rotary import BASE
 from dialgym.errors import one_of
 from dialgym.io.files import write_folder_atomically
 from dialgym.language.tokenizers import (

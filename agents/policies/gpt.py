@@ -63,10 +63,7 @@ class GPTActorCritic(BasePolicy):
         action_space: `Discrete(V)`.
         lr_schedule: as everywhere in Stable-Baselines3.
         preset: "nano" (2 layers of 64; the default), "mini" (4 of 256) or "small" (12 of 768).
-        n_layer, n_head, n_embd: replace the preset's sizes.
-        positions: "learned" (an embedding of each; the default), or "rotary", by which attention
-            depends on how far apart tokens stand; see `agents.models.gpt.Rotary`.
-        init_std: deviation of the initial weights; see `GPTConfig.std` for what None gives.
+        n_layer, n_head, n_embd, positions, init_std: replace the preset's; see `GPTConfig`.
         pretrained: folder, ``hf:NAME`` or ``hf:NAME@REVISION`` of a causal language model of
             `transformers`, in place of a preset; see `agents.models.pretrained.load_backbone`. The
             observation space must have a `tokenizer`. A saved model reloads by the same name, at
@@ -87,9 +84,8 @@ class GPTActorCritic(BasePolicy):
             as `class` and gives it further arguments: `{"class":
             "agents.models.heads.MLPHead", "outputs": 1}`.
         execution: how the networks are run, see `Execution`.
-        temperature: divides the logits wherever they are asked for, in rollouts, updates and
-            evaluations alike. Below 1 a clone of mixed play begins with what it deems likely; see
-            `start_from`, which takes the weights and not the temperature.
+        temperature: divides the logits in rollouts, updates and evaluations alike. Below 1 a clone
+            of mixed play begins with what it deems likely; `start_from` takes the weights alone.
         avoid_repeats: deterministic choices do not say a whole utterance of the learner's again
             where an alternative has at least this probability; see `agents.decoding.repeats`. None,
             as where the space has no `learner_tag`, always takes the likeliest token.

@@ -162,6 +162,10 @@ class DeskDomain:
             return False
         return all(rule.holds(record) for rule in self.every[policy][write])
 
+    def allowed(self, policy: int, record: Sequence[int]) -> list[str]:
+        """The tools of the writes that are allowed."""
+        return [w.tool for at, w in enumerate(self.writes) if self.allows(policy, at, record)]
+
     def policy_lines(self, policy: int, english: bool) -> list[str]:
         """The rules of each write, a line each, from the very objects that the grader asks."""
         return [

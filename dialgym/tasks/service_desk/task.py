@@ -16,7 +16,7 @@ from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome, Task
 from dialgym.tasks.batch import DialogueBatch
 from dialgym.tasks.briefs import length_sentence, turns_sentence
 from dialgym.tasks.hidden import Hidden, hide
-from dialgym.tasks.service_desk import rules
+from dialgym.tasks.service_desk import rules, tracking
 from dialgym.tasks.service_desk.desk_goals import SIZES, goal_of
 from dialgym.tasks.service_desk.domains import DOMAINS, NONE
 from dialgym.tasks.service_desk.reading import Reader
@@ -28,8 +28,8 @@ ROOM = "dialgym.tasks.service_desk"
 LONGEST = 240
 ORDINARY = {SYSTEM: 110, USER: 70, TOOLS: 170}
 """Characters of English that ordinary utterances stay within."""
-ALLOWED_LENGTH, TRACKED_LENGTH, TRACKED_WORDS = 80, 50, 5
-"""Characters of the changes that are allowed, and characters and words of what is tracked."""
+ALLOWED_LENGTH = 80
+"""Of those, the changes that are allowed."""
 _RULES = (
     "A customer of your {company} wants one to four things, one after the other. In each turn call "
     "one tool, or say one thing.",
@@ -166,7 +166,9 @@ class ServiceDesk(Task):
         self.tokenizer = "bpe" if self.english else "word"  # type: ignore[misc]
         self.eligibility, self.delexicalised = bool(eligibility), bool(delexicalised)
         self.tracked = bool(tracked)
-        self.texts = Texts(self.domain, self.english, self.eligibility, self.tracked)
+        self.texts = Texts(
+            self.domain, self.english, self.eligibility, tracking.WORDS if self.tracked else ()
+        )
         self.reader = Reader(self.domain)
         self.facts = self._facts(whole_number("longest", longest, self.name))
 
@@ -186,7 +188,9 @@ class ServiceDesk(Task):
         words = {
             SYSTEM: 12,
             USER: 14,
-            TOOLS: 2 * len(self.domain.fields) + changes + tracked * (TRACKED_WORDS + changes),
+            TOOLS: 2 * len(self.domain.fields)
+            + changes
+            + tracked * (tracking.MOST_WORDS + changes),
         }
         dearest = max(self.turn_cost, self.call_cost, 0.0) * turns
         gift = max(-self.turn_cost, -self.call_cost, 0.0) * turns
@@ -209,7 +213,7 @@ class ServiceDesk(Task):
     def _longer(self) -> int:
         """Characters by which settings make an answer of a tool longer."""
         allowed = self.eligibility * ALLOWED_LENGTH
-        return allowed + self.tracked * (TRACKED_LENGTH + allowed)
+        return allowed + self.tracked * (tracking.LENGTH + allowed)
 
     @property
     def splits(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:  # type: ignore[override]
@@ -315,7 +319,7 @@ class ServiceDesk(Task):
 
     def _tracked(self, state: DeskState, after: str = "") -> str:
         acts: Any = self.acts[SYSTEM]
-        return self.texts.tracked(state, acts.meant(state), after)
+        return tracking.tracked(self.texts, state, acts.meant(state), after)
 
     def _ended(self, state: DeskState, parts: Components) -> Outcome:
         solved = rules.grade(self.domain, state).solved

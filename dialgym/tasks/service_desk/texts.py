@@ -1,7 +1,7 @@
 """Texts of acts and of what tools answer: in words, or in English with calls."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain
 from typing import Any
@@ -57,7 +57,7 @@ from dialgym.tasks.service_desk.types import (
 TOOLS = "tools"
 """Speaker of what tools answer."""
 REMEMBERED = 100_000
-ALLOWED, MEANS, READ, NO_SUCH = "allowed", "means", "read", "nothing"
+ALLOWED, NO_SUCH = "allowed", "nothing"
 """Name and value of a part of a record that is read: the changes that the policy allows."""
 ANSWERS = "done yes error impossible code right wrong name screen airplane data signal"
 NOTES = (
@@ -116,15 +116,14 @@ class Texts:
     Args:
         domain: what the desk is about.
         english: sentences with paraphrases and calls, ``tool(argument="...")``, rather than words.
-        eligibility: a record that is read says which changes the policy allows.
-        tracked: the desk is told which record the open wish means.
+        eligible: a record that is read says which changes the policy allows.
+        more: words of the vocabulary, of other lines.
     """
 
     def __init__(
-        self, domain: DeskDomain, english: bool, eligibility: bool = False, tracked: bool = False
+        self, domain: DeskDomain, english: bool, eligible: bool = False, more: Sequence[str] = ()
     ) -> None:
-        self.domain, self.english = domain, english
-        self.eligibility, self.is_tracked = eligibility, tracked
+        self.domain, self.english, self.eligibility, self.more = domain, english, eligible, more
         self.get_tool = f"get_{domain.noun}"
         self._known: dict[tuple[Any, Any], str] = {}
 
@@ -367,50 +366,26 @@ class Texts:
         """Text of what a tool answers to a call of either party."""
         if act.op == USE:
             shown = {"screen": self.screen(found)} if act.which == READ_SCREEN else {"done": "yes"}
-            return self._result(shown)
+            return self.result(shown)
         if act.op == FIND and found != NONE:
             own = [r for r, owner in zip(state.records, state.goal.owners) if owner == found]
             numbers = " ".join(NUMBERS[record[NUMBER]] for record in own)
-            return self._result({"name": NAMES[act.value], f"{self.domain.noun}s": numbers})
+            return self.result({"name": NAMES[act.value], f"{self.domain.noun}s": numbers})
         if act.op == GET and found != NONE:
             return self._kept(self._record, (state.policy, state.records[found]))
         if act.op == IDENTIFY:
-            return self._result({"code": "right" if found != NONE else "wrong"})
-        return self._result({"done": "yes"} if found != NONE else {"error": "impossible"})
+            return self.result({"code": "right" if found != NONE else "wrong"})
+        return self.result({"done": "yes"} if found != NONE else {"error": "impossible"})
 
     def _record(self, read: tuple[int, tuple[int, ...]]) -> str:
         """A record under a policy."""
         domain, (policy, record) = self.domain, read
         told = {field.name: field.values[value] for field, value in zip(domain.fields, record)}
         if self.eligibility:
-            told[ALLOWED] = self._allowed(policy, record)
-        return self._result(told)
+            told[ALLOWED] = " ".join(domain.allowed(policy, record)) or NO_SUCH
+        return self.result(told)
 
-    def tracked(self, state: DeskState, meant: int, after: str = "") -> str:
-        """Text of what the desk knows of the record that the open wish means.
-
-        Args:
-            state: of the dialogue.
-            meant: the record, or NONE.
-            after: what a tool has answered, to which this is added.
-        """
-        known: dict[str, str] = {}
-        if meant != NONE:
-            record, was_read = state.records[meant], bool(state.read >> meant & 1)
-            known = {self.domain.noun: NUMBERS[record[NUMBER]], READ: "yes" if was_read else "no"}
-            if self.eligibility and was_read:
-                known[ALLOWED] = self._allowed(state.policy, record)
-        if self.english:
-            return json.dumps({**json.loads(after or "{}"), MEANS: known or NO_SUCH})
-        return f"{after} {MEANS} {self._result(known) or NO_SUCH}".strip()
-
-    def _allowed(self, policy: int, record: tuple[int, ...]) -> str:
-        """The changes of a record that a policy allows."""
-        tools = enumerate(write.tool for write in self.domain.writes)
-        allowed = (tool for at, tool in tools if self.domain.allows(policy, at, record))
-        return " ".join(allowed) or NO_SUCH
-
-    def _result(self, answer: dict[str, str]) -> str:
+    def result(self, answer: dict[str, str]) -> str:
         if self.english:
             return json.dumps(answer)
         return " ".join([f"{key} {value}" for key, value in answer.items()])
@@ -424,8 +399,7 @@ class Texts:
         lines = (domain.policy_lines(at, english=False) for at in range(len(domain.every)))
         told = (word for found in lines for line in found for word in line.split())
         allowed = (ALLOWED, NO_SUCH) if self.eligibility else ()
-        tracked = (MEANS, READ, NO_SUCH) if self.is_tracked else ()
-        fixed = (f"{domain.noun}s", *ANSWERS.split(), *NOTES.split(), *allowed, *tracked)
+        fixed = (f"{domain.noun}s", *ANSWERS.split(), *NOTES.split(), *allowed, *self.more)
         words = chain(spoken, fields, told, fixed)
         return tuple(dict.fromkeys(words))
 

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from agents.models.gpt import GPT, Rotary
+from agents.models.gpt import GPT
 from agents.models.gpt_config import POSITIONS, GPTConfig, preset
 from agents.models.heads import PolicyHead, ValueHead
+from agents.models.rotary import Rotary
 
 CLOSE = {"atol": 1e-5, "rtol": 1e-4}
 

@@ -12,6 +12,7 @@ from dialgym.tasks.hidden import HiddenStateError
 from dialgym.tasks.service_desk import ServiceDesk
 from dialgym.tasks.service_desk.desk_goals import goal_of
 from dialgym.tasks.service_desk.domains import DOMAINS, NONE
+from dialgym.tasks.service_desk.tracking import tracked
 from dialgym.tasks.service_desk.types import (
     CONFIRM,
     FIND,
@@ -129,7 +130,7 @@ def test_a_desk_is_told_what_the_act_view_sees_of_the_record_that_is_meant(domai
                 wished += 1
                 told = [line.text for line in state.desk_lines if line.speaker == "tools"][-1]
                 meant = acts.meant(state)
-                expected = task.texts.tracked(state, meant)
+                expected = tracked(task.texts, state, meant)
                 assert told.endswith(expected.removeprefix("{"))
                 assert ("nothing" in expected.partition("read")[0]) is (meant == NONE)
                 if meant != NONE:
