@@ -245,7 +245,10 @@ class GPT(nn.Module):
 
     def _placed(self, x: Tensor, positions: Tensor | slice) -> Tensor:
         """Embeddings (..., n, d) with those of their positions, where these are learned."""
-        return x if self.wpe is None else x + self.wpe.weight[positions]
+        if self.wpe is None:
+            return x
+        beginning = isinstance(positions, slice)
+        return x + (self.wpe.weight[positions] if beginning else self.wpe(positions))
 
     def new_cache(self, rows: int) -> KVCache:
         c, weight = self.config, self.wte.weight

@@ -24,9 +24,7 @@ class GPTConfig:
     n_layer: int = 2
     n_head: int = 2
     n_embd: int = 64
-    positions: str = (
-        "learned"  # an embedding of each, or "rotary": see `agents.models.rotary.Rotary`
-    )
+    positions: str = "learned"  # or "rotary": see `agents.models.rotary.Rotary`
     init_std: float | None = None  # None: GPT-2's 0.02 at its width, more in narrower models
 
     def __post_init__(self) -> None:
