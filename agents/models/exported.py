@@ -16,8 +16,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from agents.models.architectures import ARCHITECTURES, Architecture, model_config
 from agents.models.gpt import GPT
-from agents.models.rotary import BASE
 from dialgym.errors import one_of
 from dialgym.io.files import write_folder_atomically
 from dialgym.language.tokenizers import (
@@ -38,13 +38,6 @@ from dialgym.optional import require
 ADAPTER = "adapter"
 """The folder of low-rank adapters, within that of the model beneath them."""
 LORA = ("merged", "apart")
-NAMES = {"attn.qkv": "attn.c_attn", "attn.proj": "attn.c_proj"}
-NAMES |= {"mlp.up": "mlp.c_fc", "mlp.proj": "mlp.c_proj", "ln_1": "ln_1", "ln_2": "ln_2"}
-"""Names of the parts of a block in GPT-2 of `transformers`."""
-NEOX_NAMES = {"attn.qkv": "attention.query_key_value", "attn.proj": "attention.dense"}
-NEOX_NAMES |= {"mlp.up": "mlp.dense_h_to_4h", "mlp.proj": "mlp.dense_4h_to_h"}
-NEOX_NAMES |= {"ln_1": "input_layernorm", "ln_2": "post_attention_layernorm"}
-"""Names of them in GPT-NeoX, which our GPT is where its positions are rotary."""
 TEMPLATE = (
     "{%% for m in messages %%}{%% if m['content'] %%}"
     "{{ '%(own)s' if m['role'] == 'assistant' else '%(other)s' }}{{ m['content'] }}{{ '%(end)s' }}"
@@ -85,6 +78,7 @@ def save_pretrained(policy: Any, folder: str | Path, lora: str = "merged") -> Pa
     order = _order(tokenizer)
     backbone = copy.deepcopy(policy.backbone).cpu()
     adapters = _take_adapters(backbone, merge=lora == "merged")
+    renamed = _renamed(adapters, backbone)
     head, temperature = policy.policy_head.weight, policy.policy_head.temperature
     tied = head.data_ptr() == policy.backbone.embedding.data_ptr() and temperature == 1
     model = _language_model(backbone, None if tied else head.detach().cpu() / temperature, order)
@@ -98,7 +92,7 @@ def save_pretrained(policy: Any, folder: str | Path, lora: str = "merged") -> Pa
         model.save_pretrained(target)
         own.save_pretrained(target)
         if adapters and lora == "apart":
-            _write_adapters(target / ADAPTER, adapters, policy.config["lora"], model, path)
+            _write_adapters(target / ADAPTER, renamed, policy.config["lora"], model, path)
 
     write_folder_atomically(path, write)
     return path
@@ -133,13 +127,12 @@ def _language_model(backbone: Any, head: Tensor | None, order: Tensor) -> Any:
     """The model of `transformers` with these weights, its rows in that order."""
     transformers = require("transformers", "agents", "save_pretrained")
     rows = backbone.embedding.detach()[order].contiguous()
-    if isinstance(backbone, GPT):
-        config, state = _of_gpt(backbone)
-        config.tie_word_embeddings, config.vocab_size = head is None, len(rows)
+    architecture = _architecture(backbone)
+    if architecture is not None:
+        config, state = model_config(backbone.config), architecture.state(backbone)
     else:
-        config = copy.deepcopy(backbone.model.config)
-        config.vocab_size, config.tie_word_embeddings = len(rows), head is None
-        state = backbone.model.state_dict()
+        config, state = copy.deepcopy(backbone.model.config), backbone.model.state_dict()
+    config.vocab_size, config.tie_word_embeddings = len(rows), head is None
     model = transformers.AutoModelForCausalLM.from_config(config).eval().float()
     embedding = model.get_input_embeddings()
     padding = getattr(embedding, "padding_idx", None)
@@ -156,54 +149,9 @@ def _language_model(backbone: Any, head: Tensor | None, order: Tensor) -> Any:
     return model
 
 
-def _of_gpt(gpt: GPT) -> tuple[Any, dict[str, Tensor]]:
-    """The configuration and the weights of our GPT in `transformers`."""
-    transformers = require("transformers", "agents", "save_pretrained")
-    c = gpt.config
-    if gpt.wpe is not None:
-        sizes = {"n_positions": c.window, "n_embd": c.n_embd}
-        rates = dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop"), 0.0)
-        config = transformers.GPT2Config(n_layer=c.n_layer, n_head=c.n_head, **sizes, **rates)
-        return config, gpt2_state(gpt)
-    config = transformers.GPTNeoXConfig(
-        hidden_size=c.n_embd,
-        intermediate_size=4 * c.n_embd,
-        num_hidden_layers=c.n_layer,
-        num_attention_heads=c.n_head,
-        max_position_embeddings=c.window,
-        hidden_act="gelu_new",
-        use_parallel_residual=False,
-        rope_parameters={"rope_type": "default", "rope_theta": BASE, "partial_rotary_factor": 1.0},
-    )
-    return config, neox_state(gpt)
-
-
-def neox_state(gpt: GPT) -> dict[str, Tensor]:
-    """The weights of our GPT with rotary positions under the names of `GPTNeoXModel`."""
-    state = {"embed_in.weight": gpt.wte.weight}
-    state |= {f"final_layer_norm.{name}": weight for name, weight in gpt.ln_f.state_dict().items()}
-    for place, block in enumerate(gpt.blocks):
-        for name, weight in block.state_dict().items():
-            module, _, part = name.rpartition(".")
-            own = _by_head(weight, gpt.config.n_head) if module == "attn.qkv" else weight
-            state[f"layers.{place}.{NEOX_NAMES[module]}.{part}"] = own
-    return {name: weight.detach().contiguous() for name, weight in state.items()}
-
-
-def _by_head(rows: Tensor, n_head: int) -> Tensor:
-    """Rows of queries, keys and values (3 d, ...), which GPT-NeoX has head by head."""
-    return rows.unflatten(0, (3, n_head, -1)).transpose(0, 1).flatten(0, 2)
-
-
-def gpt2_state(gpt: GPT) -> dict[str, Tensor]:
-    """The weights of our GPT with learned positions under the names of `GPT2Model`."""
-    state = {"wte.weight": gpt.wte.weight, "wpe.weight": gpt.wpe.weight}
-    state |= {f"ln_f.{name}": weight for name, weight in gpt.ln_f.state_dict().items()}
-    for place, block in enumerate(gpt.blocks):
-        for name, weight in block.state_dict().items():
-            module, _, part = name.rpartition(".")
-            state[f"h.{place}.{NAMES[module]}.{part}"] = weight.T if weight.ndim == 2 else weight
-    return {name: weight.detach().contiguous() for name, weight in state.items()}
+def _architecture(backbone: Any) -> Architecture | None:
+    """That of our GPT; None of a model that is one of `transformers`."""
+    return ARCHITECTURES[backbone.config.positions] if isinstance(backbone, GPT) else None
 
 
 # Adapters
@@ -227,6 +175,20 @@ def _take_adapters(backbone: nn.Module, merge: bool) -> dict[str, tuple[Tensor, 
     return found
 
 
+def _renamed(
+    adapters: Mapping[str, tuple[Tensor, Tensor]], backbone: Any
+) -> dict[str, tuple[Tensor, Tensor]]:
+    """A and B by the names of the model that is written, and in its order."""
+    architecture = _architecture(backbone)
+    if architecture is None:
+        return {name.removeprefix("model."): pair for name, pair in adapters.items()}
+    n_head = backbone.config.n_head
+    return {
+        architecture.name(name): (a, architecture.rows(name, b, n_head))
+        for name, (a, b) in adapters.items()
+    }
+
+
 def _write_adapters(
     folder: Path,
     adapters: Mapping[str, tuple[Tensor, Tensor]],
@@ -238,15 +200,8 @@ def _write_adapters(
 
     peft = require("peft", "agents", "adapters")
     prefix = f"base_model.model.{model.base_model_prefix}"
-    names = {name: _name_in(model, name) for name in adapters}
-    if model.config.model_type == "gpt_neox":
-        heads = model.config.num_attention_heads
-        adapters = {
-            name: (first, _by_head(second, heads) if name.endswith("qkv") else second)
-            for name, (first, second) in adapters.items()
-        }
     arrays = {
-        f"{prefix}.{names[name]}.lora_{part}.weight": weight.contiguous()
+        f"{prefix}.{name}.lora_{part}.weight": weight.contiguous()
         for name, pair in adapters.items()
         for part, weight in zip("AB", pair)
     }
@@ -255,21 +210,11 @@ def _write_adapters(
     peft.LoraConfig(
         r=settings.get("r", 8),
         lora_alpha=settings.get("alpha", 16),
-        target_modules=sorted({name.rpartition(".")[2] for name in names.values()}),
+        target_modules=sorted({name.rpartition(".")[2] for name in adapters}),
         fan_in_fan_out=model.config.model_type == "gpt2",
         task_type="CAUSAL_LM",
         base_model_name_or_path=str(base.resolve()),
     ).save_pretrained(folder)
-
-
-def _name_in(model: Any, name: str) -> str:
-    """The model's name of a module of the backbone."""
-    if name.startswith("blocks."):
-        _, place, module = name.split(".", 2)
-        if model.config.model_type == "gpt_neox":
-            return f"layers.{place}.{NEOX_NAMES[module]}"
-        return f"h.{place}.{NAMES[module]}"
-    return name.removeprefix("model.")
 
 
 # Tokenizers

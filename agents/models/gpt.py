@@ -24,7 +24,7 @@ from torch.utils.checkpoint import checkpoint
 
 from agents.models.cache import CacheGroup, KVCache, Slots, computing_dtype
 from agents.models.gpt_config import GPTConfig
-from agents.models.rotary import Rotary
+from agents.models.rotary import Angles, Rotary, turned
 
 RATIO, SMALLEST = 0.9, 512
 """In one attention no sequence is shorter than this share of the longest, unless it is small: of
@@ -37,23 +37,20 @@ class Attention(nn.Module):
         self.n_head = config.n_head
         self.qkv = nn.Linear(config.n_embd, 3 * config.n_embd)
         self.proj = nn.Linear(config.n_embd, config.n_embd)
-        self.rotary: Rotary | None = None
-        if config.positions == "rotary":
-            self.rotary = Rotary(config.window, config.n_embd // config.n_head)
 
-    def _heads(self, x: Tensor, positions: Tensor | slice) -> Tensor:
-        """Queries, keys and values (..., n, 3, nh, hs) of tokens (..., n, d) at `positions`."""
+    def _heads(self, x: Tensor, angles: Angles | None) -> Tensor:
+        """Queries, keys and values (..., n, 3, nh, hs) of tokens (..., n, d)."""
         heads = self.qkv(x).unflatten(-1, (3, self.n_head, -1))
-        return heads if self.rotary is None else self.rotary(heads, positions)
+        return heads if angles is None else turned(heads, angles)
 
-    def forward(self, x: Tensor) -> Tensor:  # (B, T, d)
-        q, k, v = self._heads(x, slice(x.shape[1])).permute(2, 0, 3, 1, 4)  # (B, nh, T, hs)
+    def forward(self, x: Tensor, angles: Angles | None) -> Tensor:  # (B, T, d)
+        q, k, v = self._heads(x, angles).permute(2, 0, 3, 1, 4)  # (B, nh, T, hs)
         y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         return self.proj(y.transpose(1, 2).flatten(2))
 
-    def packed(self, x: Tensor, packing: Packing, last: bool) -> Tensor:
+    def packed(self, x: Tensor, angles: Angles | None, packing: Packing, last: bool) -> Tensor:
         """Packed tokens (n, d) to what each has read; with `last` only the asked for, (N, d)."""
-        heads = self._heads(x, packing.positions)
+        heads = self._heads(x, angles)
         parts = heads.split([group.tokens.total for group in packing.groups])
         if not last:
             read = [self._read(part, group.tokens) for part, group in zip(parts, packing.groups)]
@@ -76,9 +73,11 @@ class Attention(nn.Module):
         y = F.scaled_dot_product_attention(q, k, v, attn_mask=group.visible)
         return group.asked.unpad(y.transpose(1, 2).flatten(2))
 
-    def extend(self, x: Tensor, layer: int, cache: KVCache, slots: Slots, last: bool) -> Tensor:
+    def extend(
+        self, x: Tensor, angles: Angles | None, layer: int, cache: KVCache, slots: Slots, last: bool
+    ) -> Tensor:
         """Packed new tokens (n, d) to what each has read; with `last` only that of ends, (b, d)."""
-        heads = self._heads(x, slots.positions)
+        heads = self._heads(x, angles)
         cache.append(layer, heads[:, 1], heads[:, 2], slots.rows, slots.positions)
         if last and slots.last is not None:
             heads = heads[slots.last]
@@ -150,19 +149,25 @@ class Block(nn.Module):
         self.mlp = MLP(config)
 
     def forward(
-        self, x: Tensor, at: Tensor | None = None, packing: Packing | None = None
+        self,
+        x: Tensor,
+        angles: Angles | None = None,
+        at: Tensor | None = None,
+        packing: Packing | None = None,
     ) -> Tensor:
         """All of (B, T, d) or of packed (n, d); in the last layer only what stands `at`."""
         if packing is None:
-            x = x + self.attn(self.ln_1(x))
+            x = x + self.attn(self.ln_1(x), angles)
             x = x if at is None else x.flatten(0, 1)[at]
         else:
-            y = self.attn.packed(self.ln_1(x), packing, at is not None)
+            y = self.attn.packed(self.ln_1(x), angles, packing, at is not None)
             x = (x if at is None else x.index_select(0, packing.asked)) + y
         return x + self.mlp(self.ln_2(x))
 
-    def extend(self, x: Tensor, layer: int, cache: KVCache, slots: Slots, last: bool) -> Tensor:
-        y = self.attn.extend(self.ln_1(x), layer, cache, slots, last)
+    def extend(
+        self, x: Tensor, angles: Angles | None, layer: int, cache: KVCache, slots: Slots, last: bool
+    ) -> Tensor:
+        y = self.attn.extend(self.ln_1(x), angles, layer, cache, slots, last)
         if last and slots.last is not None:
             x = x[slots.last]
         x = x + y
@@ -191,6 +196,9 @@ class GPT(nn.Module):
         self.wpe: Any = None  # nn.Embedding, unless positions are rotary
         if config.positions == "learned":
             self.wpe = nn.Embedding(config.window, config.n_embd)
+        self.rotary: Rotary | None = None
+        if config.positions == "rotary":
+            self.rotary = Rotary(config.window, config.n_embd // config.n_head)
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.n_layer))
         self.ln_f = nn.LayerNorm(config.n_embd)
         self.reset_parameters()
@@ -227,11 +235,12 @@ class GPT(nn.Module):
         if at is not None and len(at) and at.device.type == "cpu" and not is_compiling():
             packing = Packing.of(at.numpy(), t)
         x = self._embedded(tokens, bias, packing)
+        angles = self._angles(slice(t) if packing is None else packing.positions)
         last = len(self.blocks) - 1
         recompute = self.gradient_checkpointing and torch.is_grad_enabled()
         for layer, block in enumerate(self.blocks):
             run = partial(checkpoint, block, use_reentrant=False) if recompute else block
-            x = run(x, at if layer == last else None, packing)
+            x = run(x, angles, at if layer == last else None, packing)
         x = self.ln_f(x)
         return x if packing is None or packing.back is None else x[packing.back]
 
@@ -249,6 +258,9 @@ class GPT(nn.Module):
             return x
         beginning = isinstance(positions, slice)
         return x + (self.wpe.weight[positions] if beginning else self.wpe(positions))
+
+    def _angles(self, positions: Tensor | slice) -> Angles | None:
+        return None if self.rotary is None else self.rotary(positions)
 
     def new_cache(self, rows: int) -> KVCache:
         c, weight = self.config, self.wte.weight
@@ -273,10 +285,11 @@ class GPT(nn.Module):
         x = self._placed(self.wte(tokens), slots.positions)  # (n, d)
         if bias is not None:
             x = x + bias
+        angles = self._angles(slots.positions)
         final = len(self.blocks) - 1
         for layer, block in enumerate(self.blocks):
             assert isinstance(block, Block)
-            x = block.extend(x, layer, cache, slots, last=layer == final)
+            x = block.extend(x, angles, layer, cache, slots, last=layer == final)
         cache.commit(counts, rows)
         return self.ln_f(x)
 

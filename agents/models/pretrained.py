@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from agents.models.architectures import GPT2
 from agents.models.backbone import Backbone
-from agents.models.exported import NAMES
 from agents.models.gpt import GPT
 from agents.models.gpt_config import GPTConfig
 from agents.models.vocabulary import translate
@@ -103,6 +103,7 @@ def _is_plain_gpt2(config: Any) -> bool:
     )
 
 
+@torch.no_grad()
 def gpt_of(model: Any, window: int) -> GPT:
     """Our GPT with the weights of a `GPT2Model`, its positions cut to `window`.
 
@@ -116,24 +117,12 @@ def gpt_of(model: Any, window: int) -> GPT:
             f"for {c.n_positions} (n_positions). Shorten the window or choose another model."
         )
     gpt = GPT(GPTConfig(len(model.wte.weight), window, c.n_layer, c.n_head, c.n_embd))
-    with torch.no_grad():
-        gpt.wte.weight.copy_(model.wte.weight)
-        gpt.wpe.weight.copy_(model.wpe.weight[:window])
-        gpt.ln_f.load_state_dict(model.ln_f.state_dict())
-        for block, theirs in zip(gpt.blocks, model.h, strict=True):
-            block.load_state_dict(_block_state(theirs))
-    return gpt
-
-
-def _block_state(block: nn.Module) -> dict[str, Tensor]:
-    """The weights of one block of GPT-2 under our names; it keeps its matrices transposed."""
-    names = {theirs: ours for ours, theirs in NAMES.items()}
-    state = {}
-    for name, weight in block.state_dict().items():
+    state = model.state_dict()
+    for name, weight in gpt.state_dict().items():
         module, _, part = name.rpartition(".")
-        if module in names:
-            state[f"{names[module]}.{part}"] = weight.T if weight.ndim == 2 else weight
-    return state
+        theirs = GPT2.layout(module, state[f"{GPT2.name(module)}.{part}"])
+        weight.copy_(theirs[: len(weight)])
+    return gpt
 
 
 def _replace_embedding(backbone: Any, weight: Tensor) -> None:

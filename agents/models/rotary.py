@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor, nn
 
@@ -9,8 +11,15 @@ BASE = 10_000.0
 """As in the paper."""
 
 
+class Angles(NamedTuple):
+    """Cosines and sines of positions, each (n, 1, 1, hs / 2)."""
+
+    cos: Tensor
+    sin: Tensor
+
+
 class Rotary(nn.Module):
-    """Queries and keys turned by angles that grow with their positions (Su et al. 2021, RoFormer).
+    """Angles by which queries and keys are turned, of positions (Su et al. 2021, RoFormer).
 
     Entry i of the first half of a head and entry i of the second are a pair, turned by
     position / BASE^(2 i / hs): a product of a query and a key then depends on how far apart the
@@ -27,10 +36,13 @@ class Rotary(nn.Module):
         self.register_buffer("cos", angles.cos(), persistent=False)
         self.register_buffer("sin", angles.sin(), persistent=False)
 
-    def forward(self, heads: Tensor, positions: Tensor | slice) -> Tensor:
-        """Of heads (..., n, 3, nh, hs) at `positions` (n,), q and k turned, v as it is."""
-        turned, values = heads.split([2, 1], -3)
-        first, second = turned.chunk(2, -1)
-        cos, sin = self.cos[positions], self.sin[positions]
-        turned = torch.cat([first * cos - second * sin, second * cos + first * sin], -1)
-        return torch.cat([turned.to(heads.dtype), values], -3)
+    def forward(self, positions: Tensor | slice) -> Angles:
+        return Angles(self.cos[positions], self.sin[positions])
+
+
+def turned(heads: Tensor, angles: Angles) -> Tensor:
+    """Of heads (..., n, 3, nh, hs) q and k turned by the angles of n tokens, v as it is."""
+    rotated, values = heads.split([2, 1], -3)
+    first, second = rotated.chunk(2, -1)
+    pairs = first * angles.cos - second * angles.sin, second * angles.cos + first * angles.sin
+    return torch.cat([torch.cat(pairs, -1).to(heads.dtype), values], -3)

@@ -9,7 +9,7 @@ import torch
 from agents.models.gpt import GPT
 from agents.models.gpt_config import POSITIONS, GPTConfig, preset
 from agents.models.heads import PolicyHead, ValueHead
-from agents.models.rotary import Rotary
+from agents.models.rotary import Rotary, turned
 
 CLOSE = {"atol": 1e-5, "rtol": 1e-4}
 
@@ -47,20 +47,20 @@ def test_rotary_turns_pairs_as_complex_numbers():
     torch.manual_seed(0)
     heads = torch.randn(5, 3, 2, 8, dtype=torch.float64)
     places = torch.tensor([0, 3, 1, 9, 4])
-    turned = Rotary(10, 8).double()(heads, places)
+    got = turned(heads, Rotary(10, 8).double()(places))
     rates = torch.tensor([10_000.0 ** (-2 * i / 8) for i in range(4)], dtype=torch.float64)
     turns = torch.polar(torch.ones(5, 4, dtype=torch.float64), places[:, None] * rates)
     for part in range(2):
         pairs = torch.complex(heads[:, part, :, :4], heads[:, part, :, 4:]) * turns[:, None]
         expected = torch.cat([pairs.real, pairs.imag], -1)
-        torch.testing.assert_close(turned[:, part], expected, atol=1e-6, rtol=1e-6)
-    assert torch.equal(turned[:, 2], heads[:, 2])
+        torch.testing.assert_close(got[:, part], expected, atol=1e-6, rtol=1e-6)
+    assert torch.equal(got[:, 2], heads[:, 2])
 
 
 def test_with_rotary_positions_attention_depends_on_distances_alone():
     model = tiny(positions="rotary")
     x = torch.randn(6, 16)
-    heads = [model.blocks[0].attn._heads(x, torch.arange(6) + shift) for shift in (0, 7)]
+    heads = [model.blocks[0].attn._heads(x, model.rotary(torch.arange(6) + shift)) for shift in (0, 7)]
     scores = [torch.einsum("qhd,khd->hqk", each[:, 0], each[:, 1]) for each in heads]
     torch.testing.assert_close(*scores, **CLOSE)
     assert not torch.allclose(heads[0][:, 0], heads[1][:, 0])
