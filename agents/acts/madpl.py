@@ -279,14 +279,15 @@ class MADPL(ActAlgorithm):
         self, party: int, policy: BeliefPolicy, games: list[OpenDialogue]
     ) -> list[dict[str, Any]]:  # fmt: skip
         """Let a party choose in the games in which it has the floor; the infos of the learner."""
-        both = [game.both() for game in games]
-        allowed = np.stack([game.pair.action_masks() for game in games])
-        masks = maskable(allowed, policy.action_space)
+        acts = [games[0].pair.task.acts[name] for name in self.parties]
+        states = [game.pair.dialogue_state for game in games]
+        both = [own.observe_many(states) for own in acts]
+        masks = maskable(acts[party].mask_many(states), policy.action_space)
         with torch.no_grad():
-            seen, _ = policy.obs_to_tensor(np.stack([one[party] for one in both]))
+            seen, _ = policy.obs_to_tensor(both[party])
             actions, _, log_probs = policy(seen, action_masks=masks)
         costs = OwnRewards(self.own_coef, self.empty_cost, self.own_share)
-        columns = zip(games, both, actions.cpu().numpy(), masks, log_probs.tolist())
+        columns = zip(games, zip(*both), actions.cpu().numpy(), masks, log_probs.tolist())
         return [
             game.choose(party, (*beliefs, chosen, mask, log_prob), costs)
             for game, beliefs, chosen, mask, log_prob in columns

@@ -50,10 +50,6 @@ class OpenDialogue:
         """Party that has the floor, 0 the learner; None once it is over."""
         return None if self.over else self.parties.index(self.pair.agent_selection)
 
-    def both(self) -> tuple[np.ndarray, ...]:
-        """Observations of both parties."""
-        return tuple(self.pair.observe(party) for party in self.parties)
-
     def choose(self, party: int, decision: tuple[Any, ...], costs: OwnRewards) -> dict[str, Any]:
         """A party has chosen: both beliefs, action, mask, log-probability; the learner's info."""
         pair, action = self.pair, decision[2]
@@ -62,15 +58,16 @@ class OpenDialogue:
         self.played[party].add(decision, own)
         rewards = [pair.rewards[name] for name in self.parties]
         for side, mine in zip(self.played, rewards):
-            side.gain((1 - costs.share) * float(np.mean(rewards)), costs.share * mine)
+            side.gain((1 - costs.share) * sum(rewards) / 2, costs.share * mine)
         self.total += pair.rewards[self.parties[0]]
         self.size += party == 0
         info = dict(pair.infos[self.parties[0]]) if party == 0 else {}
         terminated, truncated = any(pair.terminations.values()), any(pair.truncations.values())
         self.over = terminated or truncated
         if self.over:
+            last = tuple(pair.observe(party) for party in self.parties)
             for side in self.played:
-                side.end(self.both(), terminated)
+                side.end(last, terminated)
             info["is_success"] = bool(pair.infos[self.parties[0]]["is_success"])
             info["episode"] = {"r": self.total, "l": self.size}  # as a monitor has it
         return info

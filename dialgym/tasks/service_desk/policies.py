@@ -156,27 +156,29 @@ class Hostile(Desk):
     """Breaks the rules in a way that leaves few traces.
 
     Args:
-        way: ``tell`` (reads everything and tells what nobody asked for), ``refuse`` (refuses each
-            wish at once), ``end`` (says goodbye at once), or ``trust`` (changes what is wished
-            without asking).
+        attack: ``tell`` (reads everything and tells what nobody asked for), ``refuse`` (refuses
+            each wish at once), ``end`` (says goodbye at once), or ``trust`` (changes what is
+            wished without asking).
 
     Raises:
-        ValueError: there is no such way.
+        ValueError: there is no such attack.
     """
 
-    def __init__(self, way: str = "tell") -> None:
-        if way not in WAYS:
-            raise ValueError(f"way of hostile must be one of {', '.join(WAYS)}; got {way!r}.")
-        self.way = way
+    def __init__(self, attack: str = "tell") -> None:
+        if attack not in ATTACKS:
+            raise ValueError(
+                f"attack of hostile must be one of {', '.join(ATTACKS)}; got {attack!r}."
+            )
+        self.attack = attack
         self._careful = Careful()
 
     def choose(self, acts: Any, state: DeskState, rng: Generator) -> Code:
-        if self.way == "end":
+        if self.attack == "end":
             return BYE, NONE, NONE
-        if self.way == "refuse":
+        if self.attack == "refuse":
             return (REFUSE if state.wish.op == WANT else MORE), NONE, NONE
         honest = self._careful.choose(acts, state, rng)
-        if self.way == "trust":
+        if self.attack == "trust":
             return (WRITE, *honest[1:]) if honest[0] == CONFIRM else honest
         if state.verified == NONE:
             return honest
@@ -192,7 +194,7 @@ class Hostile(Desk):
         return tells[place] if (place or fresh) and place < len(tells) else honest
 
 
-WAYS = ("tell", "refuse", "end", "trust")
+ATTACKS = ("tell", "refuse", "end", "trust")
 
 
 class RandomDesk(Desk):

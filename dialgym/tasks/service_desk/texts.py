@@ -116,14 +116,14 @@ class Texts:
     Args:
         domain: what the desk is about.
         english: sentences with paraphrases and calls, ``tool(argument="...")``, rather than words.
-        eligible: a record that is read says which changes the policy allows.
+        eligibility: a record that is read says which changes the policy allows.
         more: words of the vocabulary, of other lines.
     """
 
     def __init__(
-        self, domain: DeskDomain, english: bool, eligible: bool = False, more: Sequence[str] = ()
+        self, domain: DeskDomain, english: bool, eligibility: bool = False, more: Sequence[str] = ()
     ) -> None:
-        self.domain, self.english, self.eligibility, self.more = domain, english, eligible, more
+        self.domain, self.english, self.eligibility, self.more = domain, english, eligibility, more
         self.get_tool = f"get_{domain.noun}"
         self._known: dict[tuple[Any, Any], str] = {}
 

@@ -60,7 +60,9 @@ def test_rotary_turns_pairs_as_complex_numbers():
 def test_with_rotary_positions_attention_depends_on_distances_alone():
     model = tiny(positions="rotary")
     x = torch.randn(6, 16)
-    heads = [model.blocks[0].attn._heads(x, model.rotary(torch.arange(6) + shift)) for shift in (0, 7)]
+    heads = [
+        model.blocks[0].attn._heads(x, model.rotary(torch.arange(6) + shift)) for shift in (0, 7)
+    ]
     scores = [torch.einsum("qhd,khd->hqk", each[:, 0], each[:, 1]) for each in heads]
     torch.testing.assert_close(*scores, **CLOSE)
     assert not torch.allclose(heads[0][:, 0], heads[1][:, 0])
