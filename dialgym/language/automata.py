@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from dialgym.language.constraints import Constraint
-from dialgym.language.tokenizers import END, FIRST_TEXT, Tokenizer
+from dialgym.language.constraints import Constraint, WordTrie
+from dialgym.language.tokenizers import END, FIRST_TEXT, Tokenizer, WordTokenizer
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +93,34 @@ _REMEMBERED = AutomatonCache(2**27)
 
 
 def _compiled(constraint: Any, tokenizer: Any) -> TokenAutomaton:
+    in_words = isinstance(constraint, WordTrie) and isinstance(tokenizer, WordTokenizer)
+    rows = _rows_of_words(constraint.words, tokenizer) if in_words else _rows(constraint, tokenizer)
+    return _tables(_without_dead_ends(rows), tokenizer.vocab_size)
+
+
+Row = dict[int, int]
+"""The tokens allowed in a state, and the state that each leads to."""
+
+
+def _rows_of_words(texts: Iterable[str], tokenizer: WordTokenizer) -> list[Row]:
+    """Of a list of texts, each of which can be written in one way: a word a token."""
+    rows: list[Row] = [{}]
+    for text in texts:
+        tokens = tokenizer.encode(text)
+        if tokenizer.decode(tokens) != text:  # a word that it does not have, or other spaces
+            continue
+        state = 0
+        for token in tokens:
+            after = rows[state].setdefault(token, len(rows))
+            if after == len(rows):
+                rows.append({})
+            state = after
+        rows[state][END] = 0
+    return rows
+
+
+def _rows(constraint: Any, tokenizer: Any) -> list[Row]:
+    """Of any constraint, whose letters the tokens' letters are walked through."""
     spellings = {first: _spellings(tokenizer, first) for first in (True, False)}
     number: dict[tuple[Any, bool], int] = {(constraint.start, True): 0}
     rows: list[Row] = []
@@ -103,11 +131,7 @@ def _compiled(constraint: Any, tokenizer: Any) -> TokenAutomaton:
         if constraint.accepts(state):
             row[END] = 0
         rows.append(row)
-    return _tables(_without_dead_ends(rows), tokenizer.vocab_size)
-
-
-Row = dict[int, int]
-"""The tokens allowed in a state, and the state that each leads to."""
+    return rows
 
 
 def _without_dead_ends(rows: list[Row]) -> list[Row]:

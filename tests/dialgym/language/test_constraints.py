@@ -14,7 +14,7 @@ from dialgym.language import (
     WordTrie,
     compile_constraint,
 )
-from dialgym.language.automata import AutomatonCache
+from dialgym.language.automata import AutomatonCache, _rows, _tables, _without_dead_ends
 
 CHARS = CharTokenizer("abc ")
 WORD_LISTS = st.lists(st.text("abc", min_size=1, max_size=4), min_size=1, max_size=12)
@@ -62,6 +62,14 @@ def test_words_with_spaces_between():
     tokenizer = WordTokenizer(["new", "york", "city"])
     automaton = compile_constraint(WordTrie(["new york", "new city"]), tokenizer)
     assert sayable(automaton, tokenizer, 3) == {"new york", "new city"}
+
+
+@given(st.lists(st.text("abc ", max_size=6), max_size=12))
+def test_texts_are_compiled_word_by_word_to_what_they_are_letter_by_letter(texts):
+    tokenizer, lexicon = WordTokenizer(["a", "ab", "b", "ba"]), WordTrie(["a b", *texts])
+    slow = _tables(_without_dead_ends(_rows(lexicon, tokenizer)), tokenizer.vocab_size)
+    quick = compile_constraint(lexicon, tokenizer)
+    assert sayable(quick, tokenizer, 6) == sayable(slow, tokenizer, 6)
 
 
 def test_beginnings_that_no_token_completes_are_not_allowed():
