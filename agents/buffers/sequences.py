@@ -16,9 +16,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from agents.models.gpt import buckets
 from agents.models.masking import TokenMasker
 from agents.models.observations import token_space
-from agents.models.packing import buckets
 
 PADDING_RATIO = 0.8
 """In one forward no sequence is shorter than this share of the longest, unless there are few."""

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from agents.models.backbone import Backbone
 from agents.models.cache import to_device
-from agents.models.packing import buckets
+from agents.models.gpt import buckets
 
 PAD = 0
 

@@ -5,9 +5,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from agents.models.gpt import GELU, GPT
+from agents.models.gpt import GELU, GPT, Packing, Rows
 from agents.models.gpt_config import GPTConfig
-from agents.models.packing import Packing, Rows
 from tests.support.close import assert_close
 
 V, WINDOW, D = 30, 96, 16

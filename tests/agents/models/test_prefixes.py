@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.models.packing import buckets
+from agents.models.gpt import buckets
 from agents.models.prefixes import group_prefixes, last_hidden, left_aligned, lengths_of
 from dialgym.language.tokenizers import FIRST_TEXT
 from tests.support.toy_policies import CLOSE, WINDOW, plain, policy, random_rows, tiny
