@@ -40,6 +40,7 @@ from dialgym.tasks.generators import Logs, Relay, Scripts, Tree
 from dialgym.trust import check_names
 from dialgym.views.arguments import Options
 from dialgym.views.dialogue import Dialogue, LoopedBatch
+from dialgym.views.extras import check_extras
 from dialgym.views.making import make_vec, split_kwargs
 from dialgym.views.options import REWARD_OPTIONS, ViewOptions
 from dialgym.views.speakers import find_speaker
@@ -59,7 +60,9 @@ def make_dialogue(env: Environment, kwargs: Mapping[str, Any]) -> Dialogue:
     parts = split_kwargs(entry, load(entry.kind.single), kwargs)
     task, learner = parts["task"], parts.get("learner", "system")
     names = {one.name for one in fields(ViewOptions)}
-    ViewOptions(**{name: parts[name] for name in names & parts.keys()}).check(task.name)
+    options = ViewOptions(**{name: parts[name] for name in names & parts.keys()})
+    options.check(task.name)
+    check_extras(task, options)
     return Dialogue(task, learner, find_speaker(task, learner, parts.get("simulator")))
 
 

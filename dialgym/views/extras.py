@@ -248,6 +248,13 @@ EXTRAS: Mapping[str, Callable[[Task, ViewOptions], InfoExtra | RewardExtra]] = {
 """By option."""
 
 
+def check_extras(task: Task, options: ViewOptions) -> None:
+    """Raise a ValueError where one of them cannot be, without loading a reward model."""
+    for name, make in EXTRAS.items():
+        if getattr(options, name) and make is not final_reward:
+            make(task, options)
+
+
 class Extras:
     """The extras that were asked for, of N dialogues.
 

@@ -105,3 +105,6 @@ def test_values_that_are_not_known_are_refused():
         brief.value(np.arange(200), 6)
     with pytest.raises(ValueError, match="expected noise=0 and vague=0"):
         noisy.reset(seed=0)
+    for potential in ({"valeu": 1.0}, {"value": "x"}):  # though rules alone are played
+        with pytest.raises(ValueError, match="potential of Wordle"):
+            dialgym.evaluate("random", "Wordle-20-v0", 1, env_kwargs={"potential": potential})
