@@ -27,6 +27,7 @@ USER_SETTINGS = ("DIALGYM_", "HF_", "TRANSFORMERS_", "WANDB_", "ACCELERATE_", "M
 USER_SETTINGS += ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "TTY_", "SSL_CERT_")
 USER_SETTINGS += ("RANK", "LOCAL_", "WORLD_SIZE", "http_proxy", "HTTP_PROXY")
 USER_SETTINGS += ("PYTHONDONTWRITEBYTECODE",)  # processes that tests start would compile all anew
+USER_SETTINGS += ("PYTEST_ADDOPTS",)  # of this run, not of those that tests start
 for name in [name for name in os.environ if name.startswith(USER_SETTINGS)]:
     del os.environ[name]
 os.environ.setdefault("OMP_NUM_THREADS", "1")
