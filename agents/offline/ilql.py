@@ -16,8 +16,12 @@ import torch.nn.functional as F
 from stable_baselines3.common.policies import BasePolicy
 from torch import Tensor
 
+from agents.argument_checks import FRACTION, require
+from agents.buffers.reward_scale import return_deviation, with_reward_scale
 from agents.buffers.sequences import Sequences
 from agents.buffers.stored import DecisionBatch, heard_places, to_the_ends
+from agents.buffers.stored_acts import StoredActs
+from agents.buffers.stream import StreamedData
 from agents.models.said import of_outputs
 from agents.offline.algorithm import DialogueSample, Losses, OfflineAlgorithm, OfflineOptions
 from agents.offline.losses import (
@@ -30,7 +34,7 @@ from agents.offline.losses import (
 )
 from agents.policies.belief import ValueBeliefPolicy
 from agents.policies.value import ValueGPTPolicy
-from dialgym.datasets import TokenBatch
+from dialgym.datasets import TokenBatch, TokenData
 from dialgym.errors import one_of, settings_as
 
 
@@ -39,6 +43,7 @@ class ValueOptions(OfflineOptions, total=False):
 
     tau: float
     target_update_interval: int
+    normalize_rewards: bool
 
 
 class TokenValueOptions(ValueOptions, total=False):
@@ -56,6 +61,9 @@ class ValueAlgorithm(OfflineAlgorithm):
         tau: of the target networks' Polyak average, target <- (1 - tau) target + tau q; 1 copies
             them.
         target_update_interval: gradient steps from one such update to the next.
+        normalize_rewards: count rewards, and so values, in standard deviations of the returns of
+            the dialogues (`return_deviation`), so that `cql_weight`, `max_grad_norm` and the `beta`
+            of speech mean the same in all tasks. Bounds of values are in that unit, too.
         losses: of single tokens or acts, settings of `ValueLosses`.
         kwargs: further arguments of `OfflineAlgorithm`.
 
@@ -80,6 +88,7 @@ class ValueAlgorithm(OfflineAlgorithm):
         dataset: Any = None,
         tau: float = 0.005,
         target_update_interval: int = 1,
+        normalize_rewards: bool = False,
         losses: ValueLosses | Mapping[str, Any] | None = None,
         **kwargs: Unpack[OfflineOptions],
     ) -> None:
@@ -87,6 +96,8 @@ class ValueAlgorithm(OfflineAlgorithm):
         if not 0 < tau <= 1:
             raise ValueError(f"{type(self).__name__}: tau must be above 0 and at most 1, got {tau}")
         self.target_update_interval = target_update_interval
+        self.normalize_rewards = normalize_rewards
+        self.reward_unit: float | None = None  # by the first dialogues that it reads
         self.losses = settings_as(ValueLosses, "losses", losses)
         super().__init__(policy, env, dataset, **kwargs)
 
@@ -99,6 +110,15 @@ class ValueAlgorithm(OfflineAlgorithm):
         super()._setup_model()
         given = self.policy_kwargs.get("decoding", {})
         self.policy.decoding = self.policy.decoding_class(**{**self.decoding_defaults, **given})
+
+    def stored(self, dataset: Any) -> TokenData | StoredActs | StreamedData:
+        """As of `OfflineAlgorithm`, in the unit of `normalize_rewards`."""
+        data = super().stored(dataset)
+        if not self.normalize_rewards or isinstance(data, StreamedData):  # its blocks come here
+            return data
+        if self.reward_unit is None:
+            self.reward_unit = return_deviation(data)
+        return with_reward_scale(data, 1 / self.reward_unit)
 
     def save(
         self,
@@ -141,6 +161,7 @@ class QOptions(TokenValueOptions, total=False):
     policy_weight: float
     awac_beta: float
     awac_clip: float
+    mc_weight: float
 
 
 class ILQL(ValueAlgorithm):
@@ -161,10 +182,15 @@ class ILQL(ValueAlgorithm):
         q_weight, v_weight: of the Q and the value loss.
         cql_weight: of the conservative regulariser.
         cql_temperature: of the softmax over Q in it.
-        policy_weight: of the cloning loss.
+        policy_weight: of the cloning loss; 0 leaves the policy that `start_from` gave. With
+            `losses={"detach": ["q", "v"]}` the trunk that it shares with the values stays, too.
         awac_beta: the cloning loss of each token weighs exp(awac_beta (min Q - V)), at most
             `awac_clip` (AWAC; Nair et al. 2020); 0 clones all alike.
         awac_clip: greatest such weight.
+        mc_weight: of the return that was seen in the target of Q, beside 1 - `mc_weight` of the
+            bootstrapped one (mixed Monte Carlo; Bellemare et al. 2016, arXiv 1606.01868): what a dialogue
+            earned at its end reaches its first token in one step. Returns of dialogues that a limit
+            cut off end there.
         kwargs: further arguments of `ValueAlgorithm`.
 
     Raises:
@@ -186,8 +212,11 @@ class ILQL(ValueAlgorithm):
         policy_weight: float = 1.0,
         awac_beta: float = 0.0,
         awac_clip: float = 100.0,
+        mc_weight: float = 0.0,
         **kwargs: Unpack[TokenValueOptions],
     ) -> None:
+        require(type(self).__name__, FRACTION, mc_weight=mc_weight)
+        self.mc_weight = mc_weight
         self.expectile = self._share("expectile", expectile)
         self.q_weight, self.v_weight = q_weight, v_weight
         self.cql_weight, self.cql_temperature = cql_weight, cql_temperature
@@ -199,6 +228,12 @@ class ILQL(ValueAlgorithm):
         super()._setup_model()
         self.losses.check(self.algorithm, self.awac_beta, not self._plays_acts)
 
+    @property
+    def _teaches_trunks(self) -> bool:
+        """Return True if the loss of any head reaches the hidden states."""
+        heads = {"q", "v", "policy"} if self.policy_weight else {"q", "v"}
+        return not heads <= set(self.losses.detach)
+
     def read(self, dialogues: DialogueSample) -> Sequences:
         """As of `OfflineAlgorithm`, to the dialogues' ends where the other party is cloned too."""
         sequences = super().read(dialogues)
@@ -208,11 +243,14 @@ class ILQL(ValueAlgorithm):
 
     def loss(self, batch: DecisionBatch) -> Losses:
         heard = heard_places(batch) if self.losses.transition_weight else batch.at[:0]
-        hidden, value_hidden, target_hidden = self.policy.hidden_states(
-            batch.observations, torch.cat([batch.at, heard])
-        )
+        with torch.set_grad_enabled(self._teaches_trunks and torch.is_grad_enabled()):
+            hidden, value_hidden, target_hidden = self.policy.hidden_states(
+                batch.observations, torch.cat([batch.at, heard])
+            )
         count = len(batch.at)
         hidden = self.losses.for_head("policy", hidden)
+        if not self.policy_weight:
+            hidden = hidden.detach()  # no pass back of a gradient that is 0
         estimates = self.estimates(
             batch, hidden[:count], value_hidden[:count], target_hidden[:count]
         )
@@ -299,10 +337,14 @@ class ILQL(ValueAlgorithm):
         return loss, {**losses, "q": q.mean(0) * batch.is_action, "v": v * batch.is_action}
 
     def q_targets(self, batch: DecisionBatch, estimates: Estimates) -> Tensor:
-        """The targets (n,) of both Q of what was said: r + gamma V(s'), V by the targets if so."""
+        """The targets (n,) of both Q of what was said: r + gamma V(s'), V by the targets if so.
+
+        With an `mc_weight`, they are mixed with the returns.
+        """
         values = estimates.v if estimates.target_v is None else estimates.target_v
         following = next_values(values)
-        return bellman_target(batch.rewards, following, batch.not_done, self.gamma)
+        targets = bellman_target(batch.rewards, following, batch.not_done, self.gamma)
+        return targets.lerp(batch.returns, self.mc_weight) if self.mc_weight else targets
 
     def cql_floor(self, batch: DecisionBatch) -> Tensor | None:
         """Values (n,) below which the conservative regulariser presses nothing; None for none."""
