@@ -124,12 +124,13 @@ class TrainingJob(Job):
     def _cost(self) -> dict[str, Any]:
         """Seconds of training and scoring, CPU seconds of what it begins with, timesteps."""
         cost: dict[str, Any] = dict(read_json(self.folder / CLOCK, "a cost"))
-        before = {"start_cpu_seconds": self.folder / "start" / CLOCK}
-        if self.learner and any(find(one.algorithm).reads for one in self._chain()):
-            before["data_cpu_seconds"] = _collecting(self._data_folder()) / CLOCK
-        for name, file in before.items():
-            if file.is_file():
-                cost[name] = read_json(file, "a cost")["cpu_seconds"]
+        before = {"start_cpu_seconds": [folder / CLOCK for folder in self._folders()[:-1]]}
+        if any(find(one.algorithm).reads for one in self._chain()):
+            before["data_cpu_seconds"] = [_collecting(self._data_folder()) / CLOCK]
+        for name, files in before.items():
+            known = [read_json(f, "a cost")["cpu_seconds"] for f in files if f.is_file()]
+            if known:
+                cost[name] = sum(known)
         return {**cost, "trained": self.done()}
 
     def load(self, model: Path) -> Any:
@@ -139,7 +140,7 @@ class TrainingJob(Job):
 
     def clear(self) -> None:
         """Remove checkpoints."""
-        for folder in (self.folder, self.folder / "start"):
+        for folder in self._folders():
             for name in (CHECKPOINT, BEFORE, "checkpoints", "tensorboard"):
                 remove(folder / name)
 
@@ -158,7 +159,7 @@ class TrainingJob(Job):
         return self._last("seconds")
 
     def _last(self, column: str) -> float:
-        rows = [read_curve_rows(folder) for folder in (self.folder, self.folder / "start")]
+        rows = [read_curve_rows(folder) for folder in self._folders()]
         return sum(float(part[-1][column]) for part in rows if part)
 
     def summary(self, result: Mapping[str, Any]) -> str:
@@ -170,10 +171,13 @@ class TrainingJob(Job):
     # Training
 
     def _chain(self) -> list[PanelLearner]:
-        """The learner, and before it the one whose model it begins with."""
-        assert self.learner is not None
-        first = self.learner.start
-        return [*([self.panel.algorithms[first]] if first else []), self.learner]
+        """The learner, and before it those that it begins with; none of a scripted policy."""
+        return self.panel.chain(self.learner) if self.learner else []
+
+    def _folders(self) -> list[Path]:
+        """Folders of the chain: the last is the job's own, each other one `start` in the next."""
+        depths = range(max(len(self._chain()) - 1, 0), -1, -1)
+        return [self.folder.joinpath(*["start"] * depth) for depth in depths]
 
     def _budget(self, learner: PanelLearner) -> tuple[str, int]:
         """The unit that the learner is measured in, and how many.
@@ -215,30 +219,26 @@ class TrainingJob(Job):
 
     def train(self) -> dict[str, str]:
         """Train what is missing; return the hash of the stored dialogues, if there are any."""
-        if self.learner is None:
-            return {}
         digests = {}
-        chain = self._chain()
-        for learner in chain:
-            last = learner is chain[-1]
-            folder = self.folder if last else self.folder / "start"
+        chain = list(zip(self._chain(), self._folders(), strict=self.learner is not None))
+        for learner, folder in reversed(chain[:-1]):
+            self._copy_start(learner, folder)
+        for learner, folder in chain:
             reads = find(learner.algorithm).reads
-            if not last:
-                self._copy_start(learner, folder)
             if (folder / MODEL).is_file() and not reads:
                 continue
             dataset = self._dataset() if reads else None
             if dataset is not None:
                 digests[self._stored().policy] = digest_of(dataset)
             if not (folder / MODEL).is_file():
-                begin = self.folder / "start" / MODEL if last and len(chain) > 1 else None
+                begin = folder / "start" / MODEL if learner.start else None
                 self._train_one(learner, folder, dataset, begin)
         return digests
 
     def _copy_start(self, learner: PanelLearner, folder: Path) -> None:
         """Copy what the row of a learner with this seed has trained, where it is there already.
 
-        Training it again would make the same model.
+        Training it again would make the same model. What that one began with comes along.
         """
         home = self.folder.parents[1] / learner.name / self.folder.name
         row = replace(self, name=learner.name, learner=learner, folder=home)
@@ -246,10 +246,12 @@ class TrainingJob(Job):
             return
         part = folder.with_name(f"{folder.name}-part")  # a copy that was cut short is made again
         remove(part)
-        part.mkdir(parents=True)
-        for name in (CLOCK, CURVE, MODEL):  # a short training has no curve
-            if (home / name).is_file():
-                shutil.copyfile(home / name, part / name)
+        for model in [home / MODEL, *home.glob(f"**/start/{MODEL}")]:
+            target = part / model.parent.relative_to(home)
+            target.mkdir(parents=True, exist_ok=True)
+            for name in (CLOCK, CURVE, MODEL):  # a short training has no curve
+                if (model.parent / name).is_file():
+                    shutil.copyfile(model.parent / name, target / name)
         part.rename(folder)
 
     def _train_one(

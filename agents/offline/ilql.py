@@ -188,9 +188,9 @@ class ILQL(ValueAlgorithm):
             `awac_clip` (AWAC; Nair et al. 2020); 0 clones all alike.
         awac_clip: greatest such weight.
         mc_weight: of the return that was seen in the target of Q, beside 1 - `mc_weight` of the
-            bootstrapped one (mixed Monte Carlo; Bellemare et al. 2016, arXiv 1606.01868): what a dialogue
-            earned at its end reaches its first token in one step. Returns of dialogues that a limit
-            cut off end there.
+            bootstrapped one (mixed Monte Carlo; Bellemare et al. 2016, arXiv 1606.01868): what a
+            dialogue earned at its end reaches its first token in one step. Returns of dialogues
+            that a limit cut off end there.
         kwargs: further arguments of `ValueAlgorithm`.
 
     Raises:

@@ -265,13 +265,27 @@ class Panel:
         )
         return panel._checked(where)
 
+    def chain(self, learner: PanelLearner) -> list[PanelLearner]:
+        """The learner, before it the one whose model it begins with, and so on.
+
+        Raises:
+            ValueError: one of them is unknown, or begins with itself.
+        """
+        chain, where = [learner], f"panel {self.name!r}, start"
+        while (start := chain[0].start) is not None:
+            if start not in self.algorithms:
+                raise unknown("learner", start, self.algorithms, where)
+            if start in (one.name for one in chain):
+                raise ValueError(f"{where}: expected a first learner, got {start!r} before itself")
+            chain.insert(0, self.algorithms[start])
+        return chain
+
     def _checked(self, where: str) -> Self:
         ids = [environment.id for environment in self.environments]
         if not ids or len(set(ids)) < len(ids):
             raise ValueError(f"{where}, environments: expected distinct ids, got {ids}")
         for learner in self.algorithms.values():
-            if learner.start is not None and learner.start not in self.algorithms:
-                raise unknown("learner", learner.start, self.algorithms, f"{where}, start")
+            self.chain(learner)
             for env_id in learner.environments:
                 self.environment(env_id)
         for environment in self.environments:
@@ -312,24 +326,6 @@ def panel_named(name: str) -> Panel:
 def _panels() -> Mapping[str, Panel]:
     rows = read_registry().get("panels") or {}
     return {name: Panel.of(name, values) for name, values in rows.items()}
-
-
-def protocol_of(panel: Panel, environment: PanelEnvironment) -> str:
-    """Hash how policies are scored in an environment; rows keep it, so its names are fixed."""
-    evaluation = panel.evaluation
-    scored = {
-        "episodes": evaluation.episodes,
-        "seed": evaluation.seed,
-        "trials": evaluation.trials,
-        "target": 90.0,  # of a figure that is no longer made; kept rows have it in their hashes
-        "settings": environment.settings,
-        "goals": environment.goals,
-    }
-    more = {"held_out": environment.held_out, "measures": environment.measures}
-    if evaluation.secrets != DRAWN_SECRETS:
-        more["secrets"] = evaluation.secrets
-    scored |= {name: value for name, value in more.items() if value}
-    return digest([panel.name, panel.version, environment.id, scored])
 
 
 def digest(values: Any) -> str:

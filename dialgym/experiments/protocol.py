@@ -13,7 +13,7 @@ from typing import Any
 
 from dialgym.experiments.evaluate import evaluate
 from dialgym.experiments.measures import CLOSE, differing_measures, measure_replies
-from dialgym.experiments.panel import Panel, PanelEnvironment, panel_named, protocol_of
+from dialgym.experiments.panel import Panel, PanelEnvironment, panel_named
 from dialgym.experiments.result import DRAWN, GREEDY, Episodes
 from dialgym.experiments.row import (
     AS_NAMED,
@@ -26,6 +26,7 @@ from dialgym.experiments.row import (
     is_model_of,
     model_hash,
     policy_of_row,
+    protocol_of,
     row_file,
     row_head,
     score_references,

@@ -17,7 +17,7 @@ from zipfile import ZipFile, is_zipfile
 
 import numpy as np
 
-from dialgym.experiments.panel import Panel, PanelEnvironment, digest
+from dialgym.experiments.panel import DRAWN_SECRETS, Panel, PanelEnvironment, digest
 from dialgym.experiments.result import DRAWN, GREEDY, Episodes
 from dialgym.experiments.rules import Fingerprint, RowOrigin
 from dialgym.experiments.zoo import agent_of_row, model_file
@@ -297,6 +297,24 @@ def row_head(
         "settings": {},
         **row_settings(environment),
     }
+
+
+def protocol_of(panel: Panel, environment: PanelEnvironment) -> str:
+    """Hash how policies are scored in an environment; rows keep it, so its names are fixed."""
+    evaluation = panel.evaluation
+    scored = {
+        "episodes": evaluation.episodes,
+        "seed": evaluation.seed,
+        "trials": evaluation.trials,
+        "target": 90.0,  # of a figure that is no longer made; kept rows have it in their hashes
+        "settings": environment.settings,
+        "goals": environment.goals,
+    }
+    more = {"held_out": environment.held_out, "measures": environment.measures}
+    if evaluation.secrets != DRAWN_SECRETS:
+        more["secrets"] = evaluation.secrets
+    scored |= {name: value for name, value in more.items() if value}
+    return digest([panel.name, panel.version, environment.id, scored])
 
 
 def policy_of_row(policy: Any, values: Values) -> Any:

@@ -14,13 +14,7 @@ import numpy as np
 
 from dialgym.errors import unknown
 from dialgym.experiments.measures import CLOSE, measure_problems
-from dialgym.experiments.panel import (
-    DRAWN_SECRETS,
-    Panel,
-    PanelEnvironment,
-    panel_named,
-    protocol_of,
-)
+from dialgym.experiments.panel import DRAWN_SECRETS, Panel, PanelEnvironment, panel_named
 from dialgym.experiments.row import (
     ACTIONS,
     AS_NAMED,
@@ -31,6 +25,7 @@ from dialgym.experiments.row import (
     SCRIPTED,
     check_name,
     episode_means,
+    protocol_of,
     row_settings,
     score_references,
 )

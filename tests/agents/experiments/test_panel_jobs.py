@@ -19,8 +19,10 @@ from agents.training.callbacks import LearningCurve
 from dialgym.experiments.panel import Panel
 from dialgym.experiments.row import CPU_SECONDS
 from dialgym.experiments.row_files import read_row, read_rows
+from dialgym.io.files import read_json
 from tests.support.commands import fail, run, succeed
-from tests.support.tiny_panel import BC, TINY, VALUES
+from tests.support.resuming import assert_same_model
+from tests.support.tiny_panel import BC, TINY, VALUES, install
 from tests.support.waiting import end_family, wait_until
 
 PLACES = TINY.environments
@@ -99,6 +101,25 @@ def test_it_begins_with_the_model_of_the_other_learners_row_without_training_it_
     )
     for name, weight in start.items():
         assert weight.tolist() == clone[name].tolist(), name
+
+
+def test_a_chain_of_learners_is_trained_whole_by_itself_and_beside_their_rows(
+    tmp_path, monkeypatch
+):
+    more = {"algorithm": "bc", "hyperparameters": BC}
+    learners = {"bc": more, "longer": {**more, "start": "bc"}, "last": {**more, "start": "longer"}}
+    panel = install(monkeypatch, Panel.of("tiny", {**VALUES, "algorithms": learners}))
+    jobs = jobs_of(panel, [*learners], panel.environments, [0], tmp_path / "beside")
+    [alone] = jobs_of(panel, ["last"], panel.environments, [0], tmp_path / "alone")
+    for job in (*jobs, alone):
+        perform(job)
+    rows = [read_row(job.result).values for job in (jobs[-1], alone)]
+    assert same(rows[0]) == same(rows[1])
+    for job, row in zip((jobs[-1], alone), rows, strict=True):
+        clocks = [read_json(job.folder / at / "cost.json", "") for at in ("start", "start/start")]
+        assert row["cost"]["start_cpu_seconds"] == sum(clock["cpu_seconds"] for clock in clocks)
+    for job, at in zip(jobs, ("start/start", "start"), strict=False):
+        assert_same_model(alone.folder / at / "model.zip", job.folder / "model.zip")
 
 
 def test_rows_of_a_seed_play_the_same_dialogues(done):

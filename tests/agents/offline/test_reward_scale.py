@@ -1,4 +1,4 @@
-"""Values in standard deviations of the data's returns, and values of a clone that stays as it is."""
+"""Values in standard deviations of the data's returns, and values over a clone that stays."""
 
 from dataclasses import replace
 

@@ -17,11 +17,11 @@ from dialgym.experiments.measure_tables import (
 )
 from dialgym.experiments.measures import measure_replies
 from dialgym.experiments.pages import write_ranking
-from dialgym.experiments.panel import Panel, protocol_of
+from dialgym.experiments.panel import Panel
 from dialgym.experiments.panel_tables import compare_rows, ranking_as_markdown
 from dialgym.experiments.protocol import environment_hashes, replay_row, score_policy
 from dialgym.experiments.ranking import Ranking, SeedScores
-from dialgym.experiments.row import ExperimentRow
+from dialgym.experiments.row import ExperimentRow, protocol_of
 from dialgym.experiments.row_checks import row_problems
 from dialgym.experiments.row_files import read_row
 from dialgym.io.checksums import ENTRY

@@ -5,7 +5,8 @@ import copy
 import numpy as np
 import pytest
 
-from dialgym.experiments.panel import Panel, panel_named, panels, protocol_of
+from dialgym.experiments.panel import Panel, panel_named, panels
+from dialgym.experiments.row import protocol_of
 from dialgym.registry import entry_of, make_task
 from tests.support.tiny_panel import TINY, VALUES
 
@@ -140,6 +141,7 @@ def test_shares_that_are_none_are_refused(name, message):
         ({"environments": [3]}, r"environments\[0\]: expected names with values, got 3"),
         ({"budget": {"token": 3}}, r"unknown entry 'token' in panel 'x', budget.*'tokens'"),
         ({"algorithms": {"ppo": {"start": "no"}}}, r"unknown learner 'no' in panel 'x', start"),
+        ({"algorithms": {"ppo": {"start": "ppo"}}}, r"'x', start: .* got 'ppo' before itself"),
         ({"algorithms": {"ppo": {"algoritm": "bc"}}}, r"algorithms, ppo. Did you mean 'algorithm'"),
         ({"algorithms": {"bc": {"environments": ["Wordle-v9"]}}}, r"environment 'Wordle-v9' in x"),
         ({"algorithms": {"bc": {"environments": [3]}}}, r"unknown environment '3' in x"),

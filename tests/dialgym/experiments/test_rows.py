@@ -8,7 +8,7 @@ from zipfile import ZipFile
 import pytest
 
 pytest.importorskip("torch")  # rows say its version
-from dialgym.experiments.panel import Panel, protocol_of
+from dialgym.experiments.panel import Panel
 from dialgym.experiments.protocol import replay_row, score_policy
 from dialgym.experiments.ranking import Ranking
 from dialgym.experiments.row import (
@@ -16,6 +16,7 @@ from dialgym.experiments.row import (
     ExperimentRow,
     is_model_of,
     model_hash,
+    protocol_of,
     total_cpu_seconds,
 )
 from dialgym.experiments.row_checks import row_problems
