@@ -193,9 +193,10 @@ class TwoPartyEnv(TakesOptions, AECEnv):
             return
         self._cumulative_rewards[agent] = 0.0
         self._clear_rewards()
-        self.infos = self._blank_infos()
         text = self._say(agent, action)
-        if text is not None:
+        if text is None:
+            self.infos = self._blank_infos()
+        else:
             self._speak(agent, text)
         self._accumulate_rewards()
         self._add_masks()
@@ -218,6 +219,7 @@ class TwoPartyEnv(TakesOptions, AECEnv):
         dialogue = self.dialogue
         over = any(self.terminations.values()) or any(self.truncations.values())
         metrics = self.task.metrics(self.dialogue_state) if over else {}
+        self.infos = {}
         for party, form in self._forms.items():
             end = outcome.terminated, outcome.truncated
             parts = outcome.parts(party)
