@@ -16,7 +16,6 @@ import torch.nn.functional as F
 from stable_baselines3.common.policies import BasePolicy
 from torch import Tensor
 
-from agents.argument_checks import FRACTION, require
 from agents.buffers.reward_scale import return_deviation, with_reward_scale
 from agents.buffers.sequences import Sequences
 from agents.buffers.stored import DecisionBatch, heard_places, to_the_ends
@@ -215,7 +214,6 @@ class ILQL(ValueAlgorithm):
         mc_weight: float = 0.0,
         **kwargs: Unpack[TokenValueOptions],
     ) -> None:
-        require(type(self).__name__, FRACTION, mc_weight=mc_weight)
         self.mc_weight = mc_weight
         self.expectile = self._share("expectile", expectile)
         self.q_weight, self.v_weight = q_weight, v_weight

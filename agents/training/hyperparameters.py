@@ -41,6 +41,8 @@ SCHEDULES = (
 )
 CLASS_KEYS = ("activation_fn", *NETWORK_KEYS)
 """Arguments that name a class, beside those whose names end with `_class`."""
+NUMBER, SWITCH = (float, "float"), (bool, "bool")
+"""Annotations of arguments that are one number, or true or false."""
 DEFAULT_ENVS = 8
 
 
@@ -89,8 +91,11 @@ def read_hyperparameters(
             check_classes(own, place, trust)
     config = _with(config, changes or {}, known, f"hyperparameters of {row.name}")
     _check_policy(config, f"policy_kwargs of {env_id}")
-    schedules = {key for key in SCHEDULES if key in arguments and _may_vary(learner, key)}
+    schedules = {
+        key for key in SCHEDULES if key in arguments and _annotation(learner, key) not in NUMBER
+    }
     _check_numbers(config, arguments, schedules, f"{row.name} on {env_id}")
+    _check_switches(learner, config, f"{row.name} on {env_id}")
     return config
 
 
@@ -142,14 +147,14 @@ def _check_policy(config: Mapping[str, Any], where: str) -> None:
             raise unknown("key", key, known, where)
 
 
-def _may_vary(learner: type, key: str) -> bool:
-    """Return False where the class that has the argument takes one number for all of training."""
+def _annotation(learner: type, key: str) -> Any:
+    """The annotation of an argument, in the class that has it; None where none has."""
     for cls in learner.__mro__:
         own = vars(cls).get("__init__")
         given = inspect.signature(own).parameters.get(key) if own else None
         if given is not None:
-            return given.annotation not in (float, "float")
-    return True
+            return given.annotation
+    return None
 
 
 def _check_numbers(
@@ -161,6 +166,13 @@ def _check_numbers(
         number = isinstance(numbers.get(key), int | float) and not isinstance(numbers[key], bool)
         if number and isinstance(value, str) and key not in schedules:
             raise ValueError(f"{key} of {where}: expected a number, got {value!r}")
+
+
+def _check_switches(learner: type, config: Mapping[str, Any], where: str) -> None:
+    """Raises ValueError for anything but true and false where nothing else can be."""
+    for key, value in config.items():
+        if _annotation(learner, key) in SWITCH and not isinstance(value, bool):
+            raise ValueError(f"{key} of {where}: expected true or false, got {value!r}")
 
 
 def _merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -278,6 +278,7 @@ def test_the_dialogues_to_learn_from_are_chosen_by_their_returns(games, tmp_path
         "at_least=3": "expected dialogues with a return of 3 or more",
         "bottom=2": "bottom: share must be above 0",
         "at_least=much": "at_least of bc on dialgym/Wordle-20-v0: expected a number, got 'much'",
+        "both_parties=3": f"both_parties of bc on {ID}: expected true or false, got 3",
     }.items():
         assert message in fail("train", "bc", ID, "-d", str(games), "-p", wrong)
 
