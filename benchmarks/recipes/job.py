@@ -18,6 +18,7 @@ from agents.experiments.job import RESULT, Job, timed
 from agents.experiments.run import Report, run_jobs
 from agents.experiments.training_job import (
     CLOCK,
+    LONG,
     collect_once,
     digest_of,
     plain,
@@ -37,6 +38,7 @@ from dialgym.experiments.row import AS_NAMED, episode_columns, episode_means
 from dialgym.experiments.rules import rules_of
 from dialgym.io.checksums import checksum
 from dialgym.io.files import read_json
+from dialgym.io.locks import locked
 from dialgym.io.objects import load
 from dialgym.rollouts.player import make_dialogue
 from dialgym.trust import is_code
@@ -153,9 +155,9 @@ class RecipeJob(Job):
     def figures(self) -> dict[str, Any]:
         """Train what is not trained, and play the dialogues that score it."""
         method = self.method
+        self._make_models_before()
         with timed(self.folder / CLOCK):
-            if method.policy is None and not self.model.is_file():
-                load(method.train)(self) if method.train else self.train()
+            self.make_model()
             if method.hidden:
                 return {}
             part = self.play()
@@ -171,6 +173,21 @@ class RecipeJob(Job):
             "cost": read_json(self.folder / CLOCK, "a cost"),
             "hardware": hardware(),
         }
+
+    def make_model(self) -> None:
+        """Train the model where there is none, as beside a row that came without it."""
+        method = self.method
+        if method.policy is not None or self.model.is_file():
+            return
+        with locked(self.folder, LONG):
+            self._make_models_before()
+            if not self.model.is_file():
+                load(method.train)(self) if method.train else self.train()
+
+    def _make_models_before(self) -> None:
+        for need in self.needs:
+            if isinstance(need, RecipeJob):
+                need.make_model()
 
     def hashes(self) -> dict[str, Any]:
         """Hash what the figures depend on: rules, model, stored dialogues."""

@@ -98,6 +98,19 @@ def test_a_recipe_trains_and_scores_what_is_missing(tmp_path):
     assert [row["episodes"] for row in first.values()] == [r["episodes"] for r in again.values()]
 
 
+def test_a_model_is_trained_again_where_its_row_came_without_it(tmp_path):
+    a, b = jobs_in(tmp_path, made(needs=("a",)), 1)
+    perform([a, b])
+    row = a.result.read_bytes()
+    for file in (a.model, b.model, b.result):
+        file.unlink()
+    TRAINED.clear()
+    perform([a, b])
+    assert TRAINED == [("a", 0), ("b", 0)]
+    assert a.model.is_file()
+    assert a.result.read_bytes() == row
+
+
 def test_rows_of_other_settings_are_refused(tmp_path):
     perform(jobs_in(tmp_path, made(episodes=4), 1, ["a"]))
     with pytest.raises(ValueError, match=r"run with other settings \(count: 4 -> 5\)"):
