@@ -110,7 +110,6 @@ BOUNDS: Mapping[str, Bounds] = {
     "cql_temperature": POSITIVE,
     "cql_weight": FROM_0,
     "expectile": FRACTION,
-    "mc_weight": FRACTION,
     "policy_weight": FROM_0,
     "pos_weight": POSITIVE,
     "q_weight": FROM_0,

@@ -160,7 +160,6 @@ class QOptions(TokenValueOptions, total=False):
     policy_weight: float
     awac_beta: float
     awac_clip: float
-    mc_weight: float
 
 
 class ILQL(ValueAlgorithm):
@@ -186,10 +185,6 @@ class ILQL(ValueAlgorithm):
         awac_beta: the cloning loss of each token weighs exp(awac_beta (min Q - V)), at most
             `awac_clip` (AWAC; Nair et al. 2020); 0 clones all alike.
         awac_clip: greatest such weight.
-        mc_weight: of the return that was seen in the target of Q, beside 1 - `mc_weight` of the
-            bootstrapped one (mixed Monte Carlo; Bellemare et al. 2016, arXiv 1606.01868): what a
-            dialogue earned at its end reaches its first token in one step. Returns of dialogues
-            that a limit cut off end there.
         kwargs: further arguments of `ValueAlgorithm`.
 
     Raises:
@@ -211,10 +206,8 @@ class ILQL(ValueAlgorithm):
         policy_weight: float = 1.0,
         awac_beta: float = 0.0,
         awac_clip: float = 100.0,
-        mc_weight: float = 0.0,
         **kwargs: Unpack[TokenValueOptions],
     ) -> None:
-        self.mc_weight = mc_weight
         self.expectile = self._share("expectile", expectile)
         self.q_weight, self.v_weight = q_weight, v_weight
         self.cql_weight, self.cql_temperature = cql_weight, cql_temperature
@@ -337,12 +330,13 @@ class ILQL(ValueAlgorithm):
     def q_targets(self, batch: DecisionBatch, estimates: Estimates) -> Tensor:
         """The targets (n,) of both Q of what was said: r + gamma V(s'), V by the targets if so.
 
-        With an `mc_weight`, they are mixed with the returns.
+        With `losses.mc_weight`, they are mixed with the returns.
         """
         values = estimates.v if estimates.target_v is None else estimates.target_v
         following = next_values(values)
         targets = bellman_target(batch.rewards, following, batch.not_done, self.gamma)
-        return targets.lerp(batch.returns, self.mc_weight) if self.mc_weight else targets
+        weight = self.losses.mc_weight
+        return targets.lerp(batch.returns, weight) if weight else targets
 
     def cql_floor(self, batch: DecisionBatch) -> Tensor | None:
         """Values (n,) below which the conservative regulariser presses nothing; None for none."""

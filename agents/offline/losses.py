@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from agents.argument_checks import FINITE, FROM_0, Bounds, require
+from agents.argument_checks import FINITE, FRACTION, FROM_0, Bounds, require
 from agents.policies.value import WEIGHTINGS
 from dialgym.errors import one_of
 
@@ -18,7 +18,7 @@ HEADS = ("policy", "q", "v")
 
 @dataclass(frozen=True)
 class ValueLosses:
-    """Further settings of the losses of `ILQL` and its kin, as in the code of Snell et al. (2022).
+    """Further settings of the losses of `ILQL` and its kin; see Snell et al. (2022) and their code.
 
     The defaults leave all of them out.
 
@@ -26,6 +26,10 @@ class ValueLosses:
         dm_weight: of the margin loss, sum_b max(0, Q_i(s, b) - Q_i(s, a) + dm_margin)^2 over what
             could be said, i = 1, 2: no token is to be worth more than the one that was said.
         dm_margin: by how much it is to be worth less.
+        mc_weight: of the return that was seen in the target of Q, beside 1 - `mc_weight` of the
+            bootstrapped one (mixed Monte Carlo; Bellemare et al. 2016, arXiv 1606.01868): what a
+            dialogue earned at its end reaches its first token in one step. Returns of dialogues
+            that a limit cut off end there.
         detach: heads among "policy", "q" and "v" that teach the trunk nothing.
         transition_weight: of cloning a token of the other party's, where one of the learner's has
             weight 1. Constraints of the task are left out there. For words alone.
@@ -38,6 +42,7 @@ class ValueLosses:
 
     dm_weight: float = 0.0
     dm_margin: float = 0.0
+    mc_weight: float = 0.0
     detach: Sequence[str] = ()
     transition_weight: float = 0.0
     awac_weights: str = "exp"
@@ -46,6 +51,7 @@ class ValueLosses:
         weights = {"dm_weight": self.dm_weight, "transition_weight": self.transition_weight}
         require("losses", FROM_0, **weights)
         require("losses", FINITE, dm_margin=self.dm_margin)
+        require("losses", FRACTION, mc_weight=self.mc_weight)
         one_of("awac_weights", self.awac_weights, WEIGHTINGS, "losses")
         heads = (self.detach,) if isinstance(self.detach, str) else tuple(self.detach)
         for head in heads:

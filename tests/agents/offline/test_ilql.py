@@ -24,7 +24,7 @@ DEEP = {"class": "agents.models.heads.ResidualHead", "hidden": 24}
 KINDS = {
     "ilql": (ILQL, {"expectile": 0.8, "cql_weight": 0.3, "cql_temperature": 2.0}),
     "awac": (ILQL, {"awac_beta": 2.0, "awac_clip": 1.5, "policy_weight": 0.7, "v_weight": 0.4}),
-    "mixed": (ILQL, {"mc_weight": 0.4, "expectile": 0.8}),
+    "mixed": (ILQL, {"expectile": 0.8, "losses": {"mc_weight": 0.4}}),
     "single-step": (SingleStepRL, {"q_weight": 0.5}),
     "monte-carlo": (SingleStepRL, {"returns": "monte-carlo"}),
     "cql": (CQL, {"cql_weight": 0.6}),
@@ -128,7 +128,7 @@ def slow_losses(kind, model, batch):
                 target = reward / model.reward_scale + log_prob.item()
             if following is not None:
                 target += model.gamma * next_value(kind, following, bounds)
-            target += model.mc_weight * (returns - target)
+            target += losses.mc_weight * (returns - target)
             if kind == "monte-carlo":
                 target = worth_of_v = returns
             else:
