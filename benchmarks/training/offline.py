@@ -124,6 +124,9 @@ def figures(repeats: int) -> Iterator[Figure]:
         "BC": Steps(BC, games, SIZES),
         "ILQL": Steps(ILQL, games, SIZES),
         "ILQL, values' own trunk": Steps(ILQL, games, {**SIZES, "share_features_extractor": False}),
+        "ILQL, a clone that stays": Steps(
+            ILQL, games, SIZES, policy_weight=0.0, losses={"detach": ["q", "v"]}
+        ),
     }
     spent = alternate(works, repeats)
     rates = {name: work.tokens / work.count / spent[name] for name, work in works.items()}
