@@ -53,7 +53,7 @@ PYDIAL = "pydial"
 LEADERBOARD: Mapping[str, str] = MappingProxyType(
     {
         "leaderboard": "show --all",
-        "leaderboard_wordle_long": "compare wordle bc-long-ppo bc-long",
+        "leaderboard_wordle_long": "compare wordle bc-long-ppo bc-6000",
         "leaderboard_wordle_ppo": "compare wordle-distilled bc-ppo-separate bc-30 --actions greedy",
         "leaderboard_wordle_greedy": "compare wordle-distilled ilql bc-long --actions greedy",
         "leaderboard_wordle_drawn": "compare wordle-distilled ilql bc-long --actions drawn",
