@@ -428,9 +428,9 @@ def test_speed_is_measured_beside_cloning(monkeypatch):
     clone, *others, utterance, whole, pieces, fourth = offline.figures(1)
     assert all(f.value > 0 for f in (clone, *others, utterance, whole, pieces, fourth))
     assert [pieces.reference, fourth.reference] == [whole, whole]
-    assert [figure.reference for figure in others] == [clone, clone]
+    assert [figure.reference for figure in others] == [clone, clone, clone]
     assert [figure.bar is None for figure in (clone, *others, utterance)] == [
-        True, False, True, False,
+        True, False, True, True, False,
     ]  # fmt: skip
     steps = offline.Steps(BC, dialgym.collect(ID, "random-mixture", 8, seed=0), SMALL)
     steps()
