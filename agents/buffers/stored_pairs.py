@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from dialgym.datasets import ActData, Dataset, TokenBatch
+from agents.buffers.stored_returns import dialogue_returns
+from dialgym.datasets import Dataset
 
 STARTS = ("seed", "options", "settings")
 """Columns of stored dialogues that decide how one begins, hidden things included."""
@@ -36,7 +37,7 @@ class StoredPairs:
 
     def __init__(self, data: Any, margin: float, starts: np.ndarray | None, seed: int) -> None:
         self.data, self.seed = data, seed
-        returns, spoke = _returns(data)
+        returns, spoke = dialogue_returns(data)
         rows = np.flatnonzero(spoke)
         labels = np.zeros(len(rows), np.int64) if starts is None else starts[rows]
         self._order = rows[np.lexsort((returns[rows], labels))]
@@ -98,18 +99,6 @@ def _partners(returns: np.ndarray, sizes: np.ndarray, margin: float) -> tuple[np
         worse[group] = np.searchsorted(of_it, of_it - gap, "right")
         better[group] = size - np.searchsorted(of_it, of_it + gap, "left")
     return worse, better
-
-
-def _returns(data: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Undiscounted returns (N,) float64 of dialogues, and whether (N,) anything was chosen."""
-    everything = data.batch(np.arange(len(data)), 1.0, trim=True)
-    if isinstance(everything, ActData):
-        sizes = np.diff(everything.offsets)
-        owner = np.repeat(np.arange(len(sizes)), sizes)
-        return np.bincount(owner, everything.decisions.rewards, len(sizes)), sizes > 0
-    assert isinstance(everything, TokenBatch)
-    earned = np.where(everything.is_action, everything.reward, 0).sum(1, dtype=np.float64)
-    return earned, everything.is_action.sum(1) > 0
 
 
 def starts_of(dataset: Any) -> np.ndarray:

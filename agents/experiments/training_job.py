@@ -219,8 +219,10 @@ class TrainingJob(Job):
 
     def train(self) -> dict[str, str]:
         """Train what is missing; return the hash of the stored dialogues, if there are any."""
+        if self.learner is None:
+            return {}
         digests = {}
-        chain = list(zip(self._chain(), self._folders(), strict=self.learner is not None))
+        chain = list(zip(self._chain(), self._folders(), strict=True))
         for learner, folder in reversed(chain[:-1]):
             self._copy_start(learner, folder)
         for learner, folder in chain:

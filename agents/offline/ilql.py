@@ -16,14 +16,15 @@ import torch.nn.functional as F
 from stable_baselines3.common.policies import BasePolicy
 from torch import Tensor
 
-from agents.buffers.reward_scale import return_deviation, with_reward_scale
 from agents.buffers.sequences import Sequences
 from agents.buffers.stored import DecisionBatch, heard_places, to_the_ends
 from agents.buffers.stored_acts import StoredActs
+from agents.buffers.stored_returns import return_deviation, with_reward_scale
 from agents.buffers.stream import StreamedData
 from agents.models.said import of_outputs
 from agents.offline.algorithm import DialogueSample, Losses, OfflineAlgorithm, OfflineOptions
 from agents.offline.losses import (
+    HEADS,
     ValueLosses,
     bellman_target,
     conservative_loss,
@@ -220,10 +221,9 @@ class ILQL(ValueAlgorithm):
         self.losses.check(self.algorithm, self.awac_beta, not self._plays_acts)
 
     @property
-    def _teaches_trunks(self) -> bool:
-        """Return True if the loss of any head reaches the hidden states."""
-        heads = {"q", "v", "policy"} if self.policy_weight else {"q", "v"}
-        return not heads <= set(self.losses.detach)
+    def _detached(self) -> set[str]:
+        """The heads whose losses do not reach the hidden states."""
+        return {*self.losses.detach, *(() if self.policy_weight else ("policy",))}
 
     def read(self, dialogues: DialogueSample) -> Sequences:
         """As of `OfflineAlgorithm`, to the dialogues' ends where the other party is cloned too."""
@@ -234,14 +234,14 @@ class ILQL(ValueAlgorithm):
 
     def loss(self, batch: DecisionBatch) -> Losses:
         heard = heard_places(batch) if self.losses.transition_weight else batch.at[:0]
-        with torch.set_grad_enabled(self._teaches_trunks and torch.is_grad_enabled()):
+        learns = not self._detached.issuperset(HEADS)
+        with torch.set_grad_enabled(learns and torch.is_grad_enabled()):
             hidden, value_hidden, target_hidden = self.policy.hidden_states(
                 batch.observations, torch.cat([batch.at, heard])
             )
         count = len(batch.at)
-        hidden = self.losses.for_head("policy", hidden)
-        if not self.policy_weight:
-            hidden = hidden.detach()  # no pass back of a gradient that is 0
+        if "policy" in self._detached:
+            hidden = hidden.detach()
         estimates = self.estimates(
             batch, hidden[:count], value_hidden[:count], target_hidden[:count]
         )

@@ -9,8 +9,8 @@ import torch
 import agents
 import dialgym
 from agents import CQL, ILQL
-from agents.buffers.reward_scale import return_deviation, with_reward_scale
 from agents.buffers.stored_acts import StoredActs
+from agents.buffers.stored_returns import return_deviation, with_reward_scale
 from tests.support.word_games import assert_two_parts_are_one_run, learner
 
 ACTS = "dialgym/SFRestaurants-Env1-act-v0"

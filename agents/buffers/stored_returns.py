@@ -1,4 +1,4 @@
-"""Rewards of stored dialogues in another unit: the standard deviation of their returns."""
+"""Returns of stored dialogues, and rewards in units of their standard deviation."""
 
 from __future__ import annotations
 
@@ -8,14 +8,21 @@ from agents.buffers.stored_acts import StoredActs
 from dialgym.datasets import ActData, TokenData
 
 
-def return_deviation(data: TokenData | StoredActs) -> float:
-    """Standard deviation of the dialogues' undiscounted returns; 1 where they do not differ."""
+def dialogue_returns(data: TokenData | StoredActs) -> tuple[np.ndarray, np.ndarray]:
+    """Undiscounted returns (N,) float64 of dialogues, and whether (N,) anything was chosen."""
     if isinstance(data, StoredActs):
         rewards, offsets = data.data.decisions.rewards, data.data.offsets
+        chosen = np.ones(len(rewards), bool)
     else:
-        rewards, offsets = data.reward, data.offsets
-    sums = np.append(0.0, rewards.cumsum(dtype=np.float64))[offsets]
-    return float(np.diff(sums).std()) or 1.0
+        rewards, offsets, chosen = data.reward, data.offsets, data.is_action
+    count = len(offsets) - 1
+    owner = np.repeat(np.arange(count), np.diff(offsets))[chosen]
+    return np.bincount(owner, rewards[chosen], count), np.bincount(owner, minlength=count) > 0
+
+
+def return_deviation(data: TokenData | StoredActs) -> float:
+    """Standard deviation of the dialogues' returns; 1 where they do not differ."""
+    return float(dialogue_returns(data)[0].std()) or 1.0
 
 
 def with_reward_scale(data: TokenData | StoredActs, scale: float) -> TokenData | StoredActs:
