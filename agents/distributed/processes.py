@@ -90,14 +90,19 @@ class Processes:
         return totals
 
     def sum_gradients(self, parameters: Iterable[Tensor]) -> None:
-        """Replace each gradient by its sum over all processes; none counts as zero."""
+        """Replace each gradient by its sum over all processes; where none has one, there is none.
+
+        A gradient of zeros would let an optimizer's momentum move what a loss does not reach.
+        """
         if self.count == 1:
             return
         trained = [p for p in parameters if p.requires_grad]
+        held = trained[0].new_tensor([p.grad is not None for p in trained])
         grads = [torch.zeros_like(p) if p.grad is None else p.grad for p in trained]
-        total = self.sum(torch.cat([grad.flatten() for grad in grads]))
-        for p, part in zip(trained, total.split([p.numel() for p in trained]), strict=True):
-            p.grad = part.view_as(p)
+        total = self.sum(torch.cat([held, *(grad.flatten() for grad in grads)]))
+        parts = total[len(trained) :].split([p.numel() for p in trained])
+        for p, part, count in zip(trained, parts, total[: len(trained)].tolist(), strict=True):
+            p.grad = part.view_as(p) if count else None
 
     def agree(self, parameters: Iterable[Tensor]) -> None:
         """Give all processes the first one's parameters."""

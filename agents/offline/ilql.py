@@ -7,7 +7,7 @@ shares: target networks that follow slowly, and decoding by advantages.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any, ClassVar, NamedTuple, Unpack
 
 import numpy as np
@@ -80,6 +80,10 @@ class ValueAlgorithm(OfflineAlgorithm):
     policy: ValueGPTPolicy  # or ValueBeliefPolicy, which has the same methods
     decoding_defaults: ClassVar[dict[str, float]] = {}
     """Settings of the policy's `decoding` that hold unless `policy_kwargs` gives others."""
+    loss_settings: ClassVar[tuple[str, ...]] = ()
+    """Settings of `ValueLosses` that it reads; others are refused."""
+    estimates_tokens: ClassVar[bool] = False
+    """Return True if the heads are Q and V of single tokens, which can be shown and compared."""
 
     def __init__(
         self,
@@ -99,6 +103,7 @@ class ValueAlgorithm(OfflineAlgorithm):
         self.normalize_rewards = normalize_rewards
         self.reward_unit: float | None = None  # by the first dialogues that it reads
         self.losses = settings_as(ValueLosses, "losses", losses)
+        self.losses.check_read(type(self).__name__, self.loss_settings)
         super().__init__(policy, env, dataset, **kwargs)
 
     def _share(self, name: str, number: float) -> float:
@@ -131,6 +136,22 @@ class ValueAlgorithm(OfflineAlgorithm):
         self.policy_kwargs = {**given, "decoding": asdict(self.policy.decoding)}
         super().save(path, exclude, include)
         self.policy_kwargs = given
+
+    def trunk_states(
+        self, batch: DecisionBatch, at: Tensor, policy_weight: float
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Hidden states (n, d) of policy, values and targets, as the losses may change them.
+
+        Without gradient where no head teaches the trunk; those of the policy also where it is not
+        learned, so that a clone stays what it was.
+        """
+        detached = {*self.losses.detach, *(() if policy_weight else ("policy",))}
+        learns = not detached.issuperset(HEADS)
+        with torch.set_grad_enabled(learns and torch.is_grad_enabled()):
+            hidden, value_hidden, target_hidden = self.policy.hidden_states(batch.observations, at)
+        if "policy" in detached:
+            hidden = hidden.detach()
+        return hidden, value_hidden, target_hidden
 
     def gradient_step(self, rows: np.ndarray) -> dict[str, float]:
         """As of `OfflineAlgorithm`; the target networks follow."""
@@ -193,6 +214,8 @@ class ILQL(ValueAlgorithm):
     """
 
     decoding_defaults: ClassVar[dict[str, float]] = {"beta": 8.0}
+    loss_settings = tuple(field.name for field in fields(ValueLosses))
+    estimates_tokens = True
 
     def __init__(
         self,
@@ -220,11 +243,6 @@ class ILQL(ValueAlgorithm):
         super()._setup_model()
         self.losses.check(self.algorithm, self.awac_beta, not self._plays_acts)
 
-    @property
-    def _detached(self) -> set[str]:
-        """The heads whose losses do not reach the hidden states."""
-        return {*self.losses.detach, *(() if self.policy_weight else ("policy",))}
-
     def read(self, dialogues: DialogueSample) -> Sequences:
         """As of `OfflineAlgorithm`, to the dialogues' ends where the other party is cloned too."""
         sequences = super().read(dialogues)
@@ -234,14 +252,9 @@ class ILQL(ValueAlgorithm):
 
     def loss(self, batch: DecisionBatch) -> Losses:
         heard = heard_places(batch) if self.losses.transition_weight else batch.at[:0]
-        learns = not self._detached.issuperset(HEADS)
-        with torch.set_grad_enabled(learns and torch.is_grad_enabled()):
-            hidden, value_hidden, target_hidden = self.policy.hidden_states(
-                batch.observations, torch.cat([batch.at, heard])
-            )
+        at = torch.cat([batch.at, heard])
+        hidden, value_hidden, target_hidden = self.trunk_states(batch, at, self.policy_weight)
         count = len(batch.at)
-        if "policy" in self._detached:
-            hidden = hidden.detach()
         estimates = self.estimates(
             batch, hidden[:count], value_hidden[:count], target_hidden[:count]
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import torch
 import torch.nn.functional as F
@@ -68,6 +68,22 @@ class ValueLosses:
         if self.awac_weights == "exp":
             return (beta * advantages).exp().clamp(max=most)
         return torch.where(advantages > 0, beta, 1 - beta).clamp(max=most)
+
+    def check_read(self, learner: str, read: Sequence[str]) -> None:
+        """Raise a ValueError for settings of other values than the defaults that it never reads.
+
+        Args:
+            learner: its name.
+            read: the settings that it reads.
+        """
+        unread = [
+            field.name
+            for field in fields(self)
+            if field.name not in read and getattr(self, field.name) != field.default
+        ]
+        if unread:
+            known = f"of losses it reads {', '.join(read)} alone" if read else "it reads no losses"
+            raise ValueError(f"{learner}: unknown setting {unread[0]!r}; {known}. Leave it out.")
 
     def check(self, learner: str, awac_beta: float, words: bool) -> None:
         """Raise a ValueError for what cannot be with the rest of a learner.

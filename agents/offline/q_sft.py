@@ -32,8 +32,9 @@ class QSFT(ValueAlgorithm):
     that begins at 0, so that Q(s, a) = exp(h(s, a)) / (1 + sum_b pi(b | s) exp(h(s, b))). The two
     Q heads give h twice, of which the lesser is believed.
 
-    The clone is learned beside, and the correction teaches it nothing. Speech follows
-    log pi + beta h, which is log pi + beta log Q but for a constant.
+    The clone is learned beside. A trunk that the correction shares with it learns from both, but
+    for `losses={"detach": ["q"]}`; with `policy_weight=0` the clone then stays as it was. Speech
+    follows log pi + beta h, which is log pi + beta log Q but for a constant.
 
     Args:
         policy: `agents.ValueGPTPolicy`, or "GPTPolicy", which names it here; on act views
@@ -42,16 +43,19 @@ class QSFT(ValueAlgorithm):
         q_weight, policy_weight: of the loss of p and of that of the clone.
         support: max_a' is over what has at least this share of the likeliest one's probability
             (as in Fujimoto et al. 2019, arXiv 1910.01708); 0 leaves nothing out.
-        value_range: returns that are 0 and 1; None takes the least and the greatest return that the
-            dialogues have from any decision on.
+        value_range: returns that are 0 and 1, with `normalize_rewards` in its unit; None takes the
+            least and the greatest return that the dialogues have from any decision on.
+        losses: `detach` alone.
         kwargs: further arguments of `ValueAlgorithm`.
 
     Raises:
         ValueError: a number that cannot be, bounds of Q (`value_min`, `value_max`), returns that
-            are all alike, or as of `ValueAlgorithm`.
+            are all alike, speech that asks for advantages (`advantage_clip`, `weights="sign"`), or
+            as of `ValueAlgorithm`.
     """
 
     decoding_defaults: ClassVar[dict[str, float]] = {"beta": 4.0}
+    loss_settings = ("detach",)
 
     def __init__(
         self,
@@ -76,6 +80,12 @@ class QSFT(ValueAlgorithm):
                 "QSFT: value_min and value_max bound Q, of which the heads have the logarithm "
                 "here; leave them out, and give value_range for returns other than those seen"
             )
+        decoding = self.policy.decoding
+        if decoding.advantage_clip is not None or decoding.weights != "exp":
+            raise ValueError(
+                "QSFT: advantage_clip and weights='sign' of decoding ask for advantages, and there "
+                "are none: speech adds beta times a correction of the logits; leave them out"
+            )
         if self.value_range is None and self.data is not None:
             self.value_range = self._seen_range()
         low, high = self.value_range or (0.0, 1.0)
@@ -96,11 +106,9 @@ class QSFT(ValueAlgorithm):
         return float(returns.min()), float(returns.max())
 
     def loss(self, batch: DecisionBatch) -> Losses:
-        hidden, value_hidden, target_hidden = self.policy.hidden_states(
-            batch.observations, batch.at
-        )
+        hidden, value_hidden, target_hidden = self.trunk_states(batch, batch.at, self.policy_weight)
         log_pi = self.policy.log_probs(hidden, batch.allowed)
-        h = self.policy.q_values(value_hidden)
+        h = self.policy.q_values(self.losses.for_head("q", value_hidden))
         return self.loss_of_estimates(batch, log_pi, h, self.policy.target_q(target_hidden))
 
     def loss_of_estimates(

@@ -18,6 +18,7 @@ from agents.buffers.stored import DecisionBatch
 from agents.buffers.stored_tokens import token_data
 from agents.models.masking import FORBIDDEN
 from agents.offline.algorithm import OfflineAlgorithm
+from agents.offline.ilql import ValueAlgorithm
 from agents.policies.value import ValueGPTPolicy
 from dialgym.datasets import Dataset, TokenBatch, TokenData
 from dialgym.errors import one_of
@@ -191,9 +192,10 @@ def _begins(*columns: np.ndarray) -> np.ndarray:
 
 def _data(model: OfflineAlgorithm, dataset: Any) -> TokenData:
     """The dialogues, as the model's env writes them."""
-    if not isinstance(model.policy, ValueGPTPolicy):
+    tokens = isinstance(model, ValueAlgorithm) and model.estimates_tokens
+    if not (tokens and isinstance(model.policy, ValueGPTPolicy)):
         raise ValueError(
-            "metrics: expected a model with Q values of tokens, such as ILQL, got "
+            "metrics: expected a model with Q and V of single tokens, such as ILQL, got "
             f"{type(model).__name__} with {type(model.policy).__name__}"
         )
     return token_data(dataset, model.policy.token_space)

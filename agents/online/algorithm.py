@@ -43,9 +43,10 @@ class OnlineOptions(LearnerOptions, total=False):
 
 
 class OnlineAlgorithm(UpdatedLearner, OnPolicyAlgorithm):  # type: ignore[misc]
-    """Base of `SequencePPO`, `NLPO`, `GRPO`, `ExpertIteration`, `REFUEL`, as of Stable-Baselines3.
+    """Base of the learners that play token by token, in the form of Stable-Baselines3.
 
-    Rollout and update are `SequenceAlgorithm`'s.
+    These are `SequencePPO`, `NLPO`, `GRPO`, `ExpertIteration`, `REFUEL` and `ArCHer`; rollout and
+    update are `SequenceAlgorithm`'s.
 
     Args:
         policy: `agents.GPTPolicy`, or its name.

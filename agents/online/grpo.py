@@ -60,7 +60,8 @@ class GRPO(GroupAlgorithm):
     An episode's advantage, at all its tokens, is its return less the baseline of its group, over
     the deviation of its group's returns (equation 3 there). The losses and their names are those of
     TRL's `GRPOConfig`; what TRL calls `epsilon`, `beta` and `num_iterations` are `clip_range`, the
-    coefficient of `kl` and `n_epochs` here.
+    coefficient of `kl` and `n_epochs` here. Deviations are those of the population, where TRL takes
+    the sample's.
 
     Others of its kind are settings of it:
 
@@ -95,8 +96,9 @@ class GRPO(GroupAlgorithm):
       made with `values=True`.
 
     The last three are not discounted. "prefix" and "privileged" have no baseline but V, and are not
-    scaled; "exact",
-    whose mean is below 0, is credited as "turn" is, each turn with its own rise alone.
+    scaled; "exact", whose mean is below 0, is credited as "turn" is, each turn with its own rise
+    alone. Rewards of "prefix" and "exact" have to be in the unit of those values: no `VecNormalize`
+    may scale them.
 
     With `truth_gain` a turn is also rewarded for the rise of the policy's own probability of naming
     the truth, from the turn's beginning to that of the next: the geometric mean over the tokens
@@ -174,7 +176,12 @@ class GRPO(GroupAlgorithm):
                 "has not said, and the masks there are not known; expected an env whose masks "
                 "follow from its constraint, without masks in observations or by call"
             )
-
+        scaled = self._vec_normalize_env is not None and self._vec_normalize_env.norm_reward
+        if self.credit in ("prefix", "exact") and scaled:
+            raise ValueError(
+                f"GRPO: credit={self.credit!r} adds rewards to values in their own unit, got an "
+                "env that scales rewards; give VecNormalize norm_reward=False"
+            )
         if self.credit == "privileged" and self.n_envs < 2:
             raise ValueError(
                 'GRPO: credit="privileged" fits the values of a dialogue to the others, got an env '

@@ -59,8 +59,9 @@ class SequenceAlgorithm(OnlineAlgorithm):
         target_kl: a rollout's update stops when the policy is 1.5 times as far from the old one.
         exploring_starts: the probability, a number or a schedule, that a dialogue's first utterance
             is drawn uniformly from the tokens that are allowed (exploring starts, Sutton and Barto
-            2018, section 5.3). The advantage of its tokens is 0: values and the entropy learn from
-            them, so that play after every opening is learned before the policy settles on one.
+            2018, section 5.3). Where a learner has advantages, those of its tokens are 0: values
+            and the entropy learn from them, so that play after every opening is learned before the
+            policy settles on one.
         server: an inference server that samples what is said, a `RolloutServer` or a mapping of its
             fields; None samples here. It knows no masks: `policy_kwargs={"mask": False}`.
         kwargs: further arguments of `OnlineAlgorithm`.

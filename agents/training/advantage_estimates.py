@@ -14,7 +14,9 @@ from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
 import dialgym
 from agents.offline.ilql import ValueAlgorithm
 from agents.offline.rank_accuracy import decisions
+from agents.online.grpo import GRPO
 from agents.online.on_policy import SequenceAlgorithm
+from agents.online.ppo import SequencePPO
 from agents.storage.models import load, save
 from dialgym.experiments.advantages import Decision
 from dialgym.views.saved import SavedDialogue
@@ -46,9 +48,9 @@ def turn_estimates(
         ValueError: the model is of another kind.
     """
     kwargs = dict(env_kwargs or {})
-    if isinstance(model, SequenceAlgorithm):
+    if isinstance(model, SequencePPO | GRPO):
         return _of_a_rollout(model, env_id, dialogues, seed, kwargs, n_steps)
-    if isinstance(model, ValueAlgorithm):
+    if isinstance(model, ValueAlgorithm) and model.estimates_tokens:
         return _of_values(model, env_id, dialogues, seed, kwargs)
     raise ValueError(
         "turn_estimates: expected PPO, NLPO or GRPO of this package, or ILQL or one of its kin; "

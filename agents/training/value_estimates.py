@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 import torch
 
+from agents.learner import Learner
 from agents.offline.ilql import ValueAlgorithm
 from agents.offline.rank_accuracy import decisions
+from agents.online.ppo import SequencePPO
 from agents.policies.gpt import GPTActorCritic
 from agents.storage.models import load
 from dialgym.datasets import Dataset, TokenData
@@ -31,7 +33,7 @@ def turn_values(run: str | Path, trust: bool = False) -> Callable[[Dataset], Tur
 
     Raises:
         FileNotFoundError: there is no model.
-        ValueError: the model has no values of token views.
+        ValueError: the model has no values of single tokens, or none that it was taught.
     """
     file = find_checkpoint(run)
     if file is None:
@@ -40,9 +42,11 @@ def turn_values(run: str | Path, trust: bool = False) -> Callable[[Dataset], Tur
             "none. Check the path."
         )
     model = load(file, device="cpu", trust=trust)
-    if isinstance(model, ValueAlgorithm):
+    if isinstance(model, ValueAlgorithm) and model.estimates_tokens:
         return lambda one: _of_values(model, one)
-    if isinstance(model.policy, GPTActorCritic):
+    # Of this package's learners PPO and NLPO alone teach the value head of such a policy.
+    untaught = isinstance(model, Learner) and not isinstance(model, SequencePPO)
+    if isinstance(model.policy, GPTActorCritic) and not untaught:
         return lambda one: _of_critic(model.policy, one)
     raise ValueError(
         "values: expected a learner that has values of token views (PPO with a GPT policy, ILQL "

@@ -18,7 +18,12 @@ QUICK = {
     "grpo": (
         200_000,
         256,
-        {"batch_size": 512, "learning_rate": "lin_0.001", "ent_coef": 0.05, "scale": False},
+        {
+            "batch_size": 512,
+            "learning_rate": "lin_0.001",
+            "ent_coef": 0.05,
+            "scale_rewards": "none",
+        },
     ),
 }
 

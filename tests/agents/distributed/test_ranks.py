@@ -46,6 +46,21 @@ def test_a_missing_process_is_noticed(monkeypatch):
         Processes()
 
 
+def test_what_no_process_has_a_gradient_of_gets_none(monkeypatch):
+    """Else Adam's momentum goes on moving it: ArCHer's actor in the steps of its critic."""
+    monkeypatch.setattr(Processes, "_accelerator", type("Two", (), {"num_processes": 2}))
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    processes = Processes()
+    of_other = torch.tensor([1.0, 0.0, 0.0, 10.0, 20.0, 0.0, 0.0])
+    monkeypatch.setattr(processes, "sum", lambda tensor: tensor + of_other)
+    one_each, none, mine = (torch.nn.Parameter(torch.zeros(n)) for n in (2, 1, 1))
+    mine.grad = torch.tensor([3.0])
+    processes.sum_gradients([one_each, none, mine])
+    assert one_each.grad.tolist() == [10, 20]
+    assert none.grad is None
+    assert mine.grad.tolist() == [3]
+
+
 def test_one_process_needs_nothing(monkeypatch):
     monkeypatch.delenv("WORLD_SIZE", raising=False)
     processes = Processes()

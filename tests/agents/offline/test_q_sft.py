@@ -89,6 +89,20 @@ def test_losses_and_gradients_are_those_of_a_slow_version(policy, games):
     assert any(name.startswith("q_heads") for name in wanted)
 
 
+def test_a_clone_that_stays_is_not_moved_by_the_correction(games):
+    """The trunk in common learns from neither; without `detach` the correction moves it."""
+    for losses, stays in (({"detach": ["q"]}, True), ({}, False)):
+        model = made(games, policy_weight=0.0, losses=losses)
+        before = {name: p.detach().clone() for name, p in model.policy.named_parameters()}
+        model.learn(2)
+        moved = {
+            name for name, p in model.policy.named_parameters() if not torch.equal(p, before[name])
+        }
+        assert any(name.startswith("q_heads") for name in moved)
+        assert any(name.startswith("backbone") for name in moved) != stays
+        assert not any(name.startswith("policy_head") for name in moved)
+
+
 def decisions(actions, rewards, not_done, allowed):
     """Decisions of which the losses read no observations."""
     n = len(actions)

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 import dialgym
-from agents import BC, ILQL
+from agents import BC, ILQL, QSFT, OfflineArCHer
 from agents.offline import rank_accuracy as metrics
 from agents.offline.rank_accuracy import LoggedDecisions, Rated, divergence, entropy
 from agents.updater import Compute
@@ -163,7 +163,10 @@ def test_utterances_of_greatest_and_least_advantage(games):
 
 def test_mistakes_are_one_clear_error(games):
     clone = BC("GPTPolicy", dialgym.sb3_vec_env(ID, 1), policy_kwargs=SMALL)
-    with pytest.raises(ValueError, match="expected a model with Q values of tokens, such as"):
-        metrics.summary(clone, games)
+    env = dialgym.sb3_vec_env(ID, 1)
+    others = [cls("GPTPolicy", env, policy_kwargs=SMALL) for cls in (OfflineArCHer, QSFT)]
+    for model in (clone, *others):
+        with pytest.raises(ValueError, match=r"expected a model with Q and V of single tokens"):
+            metrics.summary(model, games)
     with pytest.raises(ValueError, match="by of rank_accuracy must be one of"):
         metrics.rank_accuracy(made(), games, by="last")

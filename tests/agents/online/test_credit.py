@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from stable_baselines3.common.env_util import make_vec_env
+from stable_baselines3.common.vec_env import VecNormalize
 
 import dialgym
 from agents import GRPO
@@ -266,6 +267,13 @@ def advantages_by_turn(model, advantages):
     """(n,): the sum over turns, each counted once."""
     said = grid(model)[1]
     return (advantages * turn_starts(model._ends(said), said)).sum(0)
+
+
+@pytest.mark.parametrize("credit", ["prefix", "exact"])
+def test_values_are_in_the_unit_of_rewards(credit):
+    env = VecNormalize(make_vec_env(Echo, 8), norm_obs=False)
+    with pytest.raises(ValueError, match="scales rewards; give VecNormalize norm_reward=False"):
+        GRPO("GPTPolicy", env, policy_kwargs=SMALL, credit=credit)
 
 
 def test_prefixes_need_dialogues_that_can_be_saved():

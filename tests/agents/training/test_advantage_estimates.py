@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import agents
 import dialgym
 from agents import GRPO, ILQL, SequencePPO
 from agents.training.advantage_estimates import turn_estimates
@@ -67,3 +68,7 @@ def test_returns_of_turns_are_right_but_for_noise():
 def test_other_models_are_one_clear_error():
     with pytest.raises(ValueError, match=r"turn_estimates: expected PPO, NLPO or GRPO.* got str"):
         turn_estimates("random", ID)
+    for algorithm in (agents.ArCHer, agents.ExpertIteration, agents.QSFT):
+        model = algorithm("GPTPolicy", env(8), policy_kwargs=SMALL)
+        with pytest.raises(ValueError, match=f"turn_estimates: .* got {algorithm.__name__}"):
+            turn_estimates(model, ID, env_kwargs=GAME)

@@ -48,6 +48,26 @@ def test_a_learner_of_q_has_advantages_too(games, tmp_path):
     assert all(np.isfinite([note["value"], note["advantage"]]).all() for note in found.values())
 
 
+UNTAUGHT = [
+    agents.BC,
+    agents.ArCHer,
+    agents.ExpertIteration,
+    agents.GRPO,
+    agents.OfflineArCHer,
+    agents.QSFT,
+]
+
+
+@pytest.mark.parametrize("algorithm", UNTAUGHT)
+def test_heads_that_learn_no_values_are_refused(algorithm, tmp_path):
+    model = algorithm("GPTPolicy", dialgym.sb3_vec_env(SMALL, 8), policy_kwargs=NANO, seed=0)
+    agents.save(model, tmp_path / "model.zip")
+    with pytest.raises(
+        ValueError, match=f"expected a learner that has values.*{algorithm.__name__}"
+    ):
+        turn_values(tmp_path)
+
+
 def test_who_has_no_values_is_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match="expected a run with a model"):
         turn_values(tmp_path)
