@@ -34,7 +34,7 @@ KEPT = ("env_id", "algorithm", "total_timesteps", "n_envs", "seed", "env_kwargs"
 INTRODUCTION = """\
 # Trained agents
 
-Small agents, each the best training of its environment in the leaderboard. Made by
+Small agents, each the best of those trainings in the leaderboard whose models were kept. Made by
 `python -m benchmarks.zoo`; each folder has the weights (safetensors), the settings, and a card
 with the command that trained it. Figures are means over the episodes of the training's row, with
 95 % intervals over episodes, not over trainings: the best of several flatters, and where trainings

@@ -80,11 +80,15 @@ def split(
 def export(
     source: Where,
     out: Annotated[Path, typer.Option(help="A file: .jsonl of messages, .csv a row a turn.")],
+    form: Annotated[str | None, typer.Option(help="lmrl-gym: for LMRL-Gym's loaders.")] = None,
     trust: Trust = False,
 ) -> None:
-    """Write stored dialogues as files that other tools read; `dialgym import` reads them again."""
+    """Write stored dialogues as files that other tools read; `dialgym import` reads them again.
+
+    With --form lmrl-gym those of Wordle are a .jsonl, of twenty questions and cities a .json.
+    """
     dataset = _load(source, trust)
-    count = dataset.export(out)
+    count = dataset.export(out, form)
     console.print(f"{count:,} dialogues in {out}", soft_wrap=True)
 
 

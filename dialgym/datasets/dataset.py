@@ -243,16 +243,21 @@ class Dataset:
         write_table(file, table)
         return file
 
-    def export(self, path: str | PathLike[str]) -> int:
+    def export(self, path: str | PathLike[str], form: str | None = None) -> int:
         """Write the dialogues for other tools: ``.jsonl`` of messages, or ``.csv`` of utterances.
+
+        Args:
+            path: the file.
+            form: "lmrl-gym" for files as LMRL-Gym's loaders take them: ``.jsonl`` of Wordle,
+                ``.json`` of twenty questions and cities.
 
         Returns:
             How many there are.
 
         Raises:
-            ValueError: the ending is another one.
+            ValueError: the ending is another one, or the form has none of these dialogues.
         """
-        return export(self, Path(path))
+        return export(self, Path(path), form)
 
     @classmethod
     def from_dialogues(

@@ -1,4 +1,4 @@
-"""Stored dialogues as files that other tools read: messages in JSONL, or a CSV of utterances."""
+"""Stored dialogues as files that other tools read: messages, a CSV of utterances, LMRL-Gym's."""
 
 import csv
 import json
@@ -6,23 +6,31 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from dialgym.datasets.foreign.lmrl_gym import write_lmrl_gym
 from dialgym.errors import one_of
 from dialgym.io.files import write_atomically
 from dialgym.language.messages import role_of
 
+LMRL_GYM = "lmrl-gym"
 COLUMNS = ("dialogue_id", "speaker", "text", "reward")
 
 
-def export(dataset: Any, path: Path) -> int:
+def export(dataset: Any, path: Path, form: str | None = None) -> int:
     """Write the dialogues of a dataset into a file; how many.
 
     ``.jsonl``: a row a dialogue, with ``messages`` (role, content, and a reward for those of the
     learner, who is the assistant), ``reward``, ``success`` and where it comes from. ``.csv``: a row
-    an utterance.
+    an utterance. With ``form="lmrl-gym"`` as LMRL-Gym's loaders take them: of Wordle ``.jsonl``, of
+    twenty questions and cities ``.json``.
 
     Raises:
-        ValueError: the ending of the file is another one.
+        ValueError: the ending of the file is another one, there is no such form, or as of
+            `write_lmrl_gym`.
     """
+    if form is not None:
+        one_of("form", form, (LMRL_GYM,), "an export")
+        write_lmrl_gym(dataset, path)
+        return len(dataset)
     one_of("the ending of the file", path.suffix, (".jsonl", ".csv"), "an export")
     write = _write_jsonl if path.suffix == ".jsonl" else _write_csv
     write_atomically(path, lambda temporary: write(dataset, temporary))

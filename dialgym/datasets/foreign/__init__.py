@@ -5,6 +5,7 @@
 | `importer` | `import_dialogues`: from files or rows to a folder and a `Dataset` |
 | `input_files` | `Choices`; the files and rows that are read, and their form |
 | `conversations` | a row of data as a conversation, whatever the names of its columns |
+| `lmrl_gym` | LMRL-Gym's data, read and written |
 | `negotiations` | the original files of "Deal or No Deal?" |
 | `columns` | tables with a row for each utterance, and outcomes that lie in another table |
 | `speakers` | assignment of speakers to parties; utterances in turns |

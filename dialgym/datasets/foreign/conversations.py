@@ -2,14 +2,16 @@
 
 Known are messages with roles as chat models have them (``messages``, ``conversations``; ``role``
 and ``content``, ``from`` and ``value``), turns as ConvLab has them (``turns``; ``speaker`` and
-``utterance``), logs of events (``events``; ``agent``, ``action`` and ``data``), lists of texts,
-pairs of speaker and text, lists of lists of messages, and a prompt with its response.
+``utterance``), logs of events (``events``; ``agent``, ``action`` and ``data``), LMRL-Gym's
+sequences and conversations (`lmrl_gym`), lists of texts, pairs of speaker and text, lists of lists
+of messages, and a prompt with its response.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from dialgym.datasets.foreign.import_report import ImportReport
+from dialgym.datasets.foreign.lmrl_gym import as_turns
 from dialgym.io.archives import SPLITS
 from dialgym.io.files import parse_json
 from dialgym.io.tables import Row, first
@@ -55,6 +57,7 @@ class ImportedConversation(NamedTuple):
         reward: of the whole of it, at its end; None where none is known.
         success: whether it was one; None where that is not known.
         split: ``train``, ``validation``, ``test`` or the data's own name; None where none is told.
+        truncated: whether it was cut off before its end, as far as that is told.
     """
 
     said: Sequence[Said]
@@ -62,6 +65,7 @@ class ImportedConversation(NamedTuple):
     reward: float | None = None
     success: bool | None = None
     split: str | None = None
+    truncated: bool = False
 
 
 def conversation_of(
@@ -83,8 +87,10 @@ def conversation_of(
         report: is told what was understood.
 
     Raises:
-        ValueError: there is no such reward.
+        ValueError: there is no such reward, or a row of LMRL-Gym's data is wrong.
     """
+    if (known_form := as_turns(row)) is not None:
+        row = known_form
     name, turns = _turns_of(row)
     if not turns:
         return None
@@ -103,7 +109,8 @@ def conversation_of(
         report.add("rewards", "by turn")
     success = first(row, SUCCESS)
     known = success if isinstance(success, bool) else None
-    return ImportedConversation(said, where, rewards, known, split_of(row))
+    cut_off = row.get("truncated") is True
+    return ImportedConversation(said, where, rewards, known, split_of(row), cut_off)
 
 
 def split_of(row: Row) -> str | None:

@@ -187,15 +187,15 @@ def played(dialogues: Sequence[ImportedDialogue], middle: float, replayed: bool)
         turns.add(lines, own, [dialogue.turns[i].reward for i in own])
     returns = np.array([sum(turn.reward for turn in d.turns) for d in dialogues])
     known = [d.success if d.success is not None else r > middle for d, r in zip(dialogues, returns)]
-    count = len(dialogues)
+    count, cut_off = len(dialogues), np.array([d.truncated for d in dialogues], bool)
     return EpisodeBatch(
         seeds=list(range(count)),
         episodes=list(range(count)),
         returns=returns,
         lengths=np.array([sum(t.party == SYSTEM for t in d.turns) for d in dialogues]),
         success=np.array(known, bool),
-        terminated=np.ones(count, bool),
-        truncated=np.zeros(count, bool),
+        terminated=~cut_off,
+        truncated=cut_off,
         turns=turns,
         options=[{"dialogue": i} if replayed else {} for i in range(count)],
     )

@@ -34,6 +34,7 @@ class ImportedDialogue(NamedTuple):
     success: bool | None
     where: str
     split: str | None = None
+    truncated: bool = False
 
 
 PartyMapping = Callable[[Sequence[Said]], dict[str | None, str] | None]
@@ -73,7 +74,8 @@ def dialogues_of(
             report.leave_out("dialogues in which only one speaks", where)
             continue
         turns = _with_reward(turns, conversation.reward)
-        yield ImportedDialogue(turns, conversation.success, where, conversation.split)
+        success, split, truncated = conversation[3:]
+        yield ImportedDialogue(turns, success, where, split, truncated)
 
 
 def is_rated(conversation: ImportedConversation) -> bool:
