@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from benchmarks.recipes.recipe import Recipe, read_recipe
 from benchmarks.recipes.tables import lines, report
 from dialgym.experiments.row import AS_NAMED, COLUMNS, episode_means
 from dialgym.experiments.rules import Fingerprint, RowOrigin, older_rules
+from dialgym.experiments.tables import markdown_table
 from dialgym.io.strict_reader import all_finite
 
 RUNS = Path("runs/recipes")
@@ -103,6 +104,21 @@ def recipe_table(name: str, home: Path, command: str) -> str:
     if not rows:
         return f"Not yet made: no rows are committed. `{command}` makes them.\n"
     return report(recipe, lines(rows)) + _notes(recipe, rows)
+
+
+def recipes_table(names: Iterable[str], home: Path) -> str:
+    """The committed rows of recipes, with what they cost, as Markdown."""
+    found = {name: read_recipe_rows(read_recipe(name), home) for name in names}
+    lines = [[name, *_count_and_cost([rows])] for name, rows in found.items()]
+    return markdown_table(
+        [["recipe", "rows", "CPU h"], *lines, ["all", *_count_and_cost(found.values())]]
+    )
+
+
+def _count_and_cost(parts: Iterable[Rows]) -> tuple[str, str]:
+    values = [row for rows in parts for row in rows.values()]
+    hours = sum(row["cost"]["cpu_seconds"] for row in values) / 3600
+    return f"{len(values):,}", f"{hours:.2f}"
 
 
 def _notes(recipe: Recipe, rows: Rows) -> str:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 DIGITS = 3
 PERCENT = " %"
-RATES = ("success", "found", "true", "pass^1", "pass^2", "pass^3", "pass^4")
+RATES = ("success", "found", "percentile", "true", "pass^1", "pass^2", "pass^3", "pass^4")
 BOUNDS = {
     **OF_MEASURES,
     **dict.fromkeys(("correlation", "rank"), (-1.0, 1.0)),

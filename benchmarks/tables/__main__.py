@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from types import MappingProxyType, ModuleType
 
 from benchmarks import doors, model_users, smollm2
-from benchmarks.recipes.rows import recipe_table
+from benchmarks.recipes.rows import recipe_table, recipes_table
 from benchmarks.tables import (
     bargain,
     car_dealer,
@@ -48,6 +48,7 @@ LMRL: Mapping[str, str] = MappingProxyType(
 )
 """Panels of words by the file of their learners on LMRL-Gym's scale."""
 COMMENTS = "leaderboard_comments"
+ALL_RECIPES = "recipes"
 PYDIAL = "pydial"
 """Folder of the rows of PyDial's benchmark, and the file of its tables in the documentation."""
 LEADERBOARD: Mapping[str, str] = MappingProxyType(
@@ -143,7 +144,9 @@ def how() -> dict[str, str]:
     """The command that makes each file of docs/results."""
     rows = {name: f"dialgym leaderboard {command}" for name, command in LEADERBOARD.items()}
     recipes = {name: f"{RECIPE} {command}" for name, command in RECIPES.items()}
-    own = dict.fromkeys((*LMRL, COMMENTS, PYDIAL), "python -m benchmarks.tables --write")
+    own = dict.fromkeys(
+        (*LMRL, COMMENTS, PYDIAL, ALL_RECIPES), "python -m benchmarks.tables --write"
+    )
     records = {name: module.COMMAND for name, module in RECORDS.items()}
     return {**rows, **own, **recipes, **records, **OTHERS}
 
@@ -156,6 +159,8 @@ def make(out: Path, panels: Mapping[str, str] = LEADERBOARD) -> None:
     for name, command in RECIPES.items():
         whole = f"{RECIPE} {command}"
         write_text(out / f"{name}.md", recipe_table(command.split()[0], ROWS / "recipes", whole))
+    recipes = [command.split()[0] for command in RECIPES.values()]
+    write_text(out / f"{ALL_RECIPES}.md", recipes_table(recipes, ROWS / "recipes"))
     for name, module in RECORDS.items():
         write_text(out / f"{name}.md", module.table(read_record(name)["figures"]))
     for name, panel in LMRL.items():

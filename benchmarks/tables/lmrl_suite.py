@@ -9,7 +9,7 @@ rows of the learners beside it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -33,6 +33,7 @@ from dialgym.experiments.row_files import read_rows
 from dialgym.experiments.tables import markdown_table
 from dialgym.registry import entry_of, make_task
 from dialgym.rollouts.episodes import every_secret
+from dialgym.tasks.base import SYSTEM
 from dialgym.tasks.endgames import Endgames
 from dialgym.tasks.worlds import WorldTask
 
@@ -119,12 +120,8 @@ def on_their_scale(figures: Figures, rows: Sequence[ExperimentRow]) -> str:
     lines = []
     for place in panel_named(PANEL).environments:
         anchors = anchors_of(figures[place.id]["returns"], figures[place.id]["optimal"])
-        scores = {
-            name: [lmrl_score(value, *anchors) for value in values]
-            for name, values in _returns(place, rows).items()
-        }
-        known = SUITE[task_of(place)]
-        lines.append([*_cells(place, scores), f"{max(known):.1f}"])
+        cells = _cells(place, rows, lambda value, anchors=anchors: lmrl_score(value, *anchors))
+        lines.append([*cells, f"{max(SUITE[task_of(place)]):.1f}"])
     return markdown_table([["LMRL-Gym's scale", *_learners(), "LMRL-Gym's best"], *lines])
 
 
@@ -133,11 +130,9 @@ def on_our_scale(figures: Figures, rows: Sequence[ExperimentRow]) -> str:
     lines = []
     for place in panel_named(PANEL).environments:
         random, best = figures[place.id]["random"], figures[place.id]["optimal"]
-        scores = {
-            name: [our_score(value, random, best) for value in values]
-            for name, values in _returns(place, rows).items()
-        }
-        lines.append([*_cells(place, scores), f"{random:.2f}", f"{best:.3f}"])
+        ends = {"random": random, "best": best}
+        cells = _cells(place, rows, lambda value, ends=ends: our_score(value, **ends))
+        lines.append([*cells, f"{random:.2f}", f"{best:.3f}"])
     return markdown_table([["our scale", *_learners(), "random", "optimal"], *lines])
 
 
@@ -176,9 +171,14 @@ def _returns(place: PanelEnvironment, rows: Sequence[ExperimentRow]) -> dict[str
     }
 
 
-def _cells(place: PanelEnvironment, scores: Mapping[str, Sequence[float]]) -> list[str]:
-    means = (np.array(values) for values in scores.values())
-    return [place.short, *(with_interval(m, 1) if len(m) else NOT_MADE for m in means)]
+def _cells(
+    place: PanelEnvironment, rows: Sequence[ExperimentRow], scale: Callable[[float], float]
+) -> list[str]:
+    """The mean score of each learner, with an interval within what the returns can be."""
+    task: Any = make_task(entry_of(place.id), place.settings)
+    low, high = map(scale, task.facts.returns[SYSTEM])
+    means = (np.array([scale(x) for x in own]) for own in _returns(place, rows).values())
+    return [place.short, *(with_interval(m, 1, (low, high)) if len(m) else NOT_MADE for m in means)]
 
 
 if __name__ == "__main__":
