@@ -1,4 +1,4 @@
-"""Learners of words with LoRA: an update moves the adapters of the trunk, and nothing else of it."""
+"""Learners of words with LoRA: an update moves the adapters of the trunk and nothing else there."""
 
 import pytest
 import torch
