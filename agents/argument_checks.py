@@ -70,7 +70,6 @@ BOUNDS: Mapping[str, Bounds] = {
     "ent_coef": Bounds(-math.inf),
     "vf_coef": Bounds(),
     "exploration_fraction": FRACTION,
-    "exploring_starts": FRACTION,
     "exploration_initial_eps": FRACTION,
     "exploration_final_eps": FRACTION,
     "total_timesteps": Bounds(),

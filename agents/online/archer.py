@@ -260,8 +260,6 @@ class ArCHer(GroupAlgorithm):
         whole = continued(sequences, rows[batch.begins].cpu().numpy(), answers)
         if self.policy.masker is not None:
             whole.add_states(self.policy.masker)
-        whole.columns["own"] = torch.ones(len(whole), dtype=torch.bool, device=self.device)
-        whole.columns["importance"] = torch.ones(len(whole), device=self.device)
         log_probs = self._all_log_probs(whole, self.policy.sequence_log_prob)
         advantages = worth.repeat_interleave(said.lengths[:, 0])
         targets = None

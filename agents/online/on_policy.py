@@ -18,7 +18,6 @@ from stable_baselines3.common.utils import FloatSchedule
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
-from agents.argument_checks import check_bounds
 from agents.buffers.sequences import (
     Part,
     Rollout,
@@ -42,7 +41,6 @@ class SequenceOptions(OnlineOptions, total=False):
 
     clip_range: float | Schedule
     target_kl: float | None
-    exploring_starts: float | Schedule
     server: RolloutServer | Mapping[str, Any] | None
 
 
@@ -57,11 +55,6 @@ class SequenceAlgorithm(OnlineAlgorithm):
         n_epochs: as of `OnlineAlgorithm`.
         clip_range: of the probability ratio; a number or a schedule.
         target_kl: a rollout's update stops when the policy is 1.5 times as far from the old one.
-        exploring_starts: the probability, a number or a schedule, that a dialogue's first utterance
-            is drawn uniformly from the tokens that are allowed (exploring starts, Sutton and Barto
-            2018, section 5.3). Where a learner has advantages, those of its tokens are 0: values
-            and the entropy learn from them, so that play after every opening is learned before the
-            policy settles on one.
         server: an inference server that samples what is said, a `RolloutServer` or a mapping of its
             fields; None samples here. It knows no masks: `policy_kwargs={"mask": False}`.
         kwargs: further arguments of `OnlineAlgorithm`.
@@ -70,7 +63,6 @@ class SequenceAlgorithm(OnlineAlgorithm):
     rollout_buffer: SequenceBuffer  # type: ignore[assignment]
     rollout: Rollout
     clip_range: FloatSchedule
-    process_state = (*OnlineAlgorithm.process_state, "exploring")
 
     def __init__(
         self,
@@ -79,14 +71,10 @@ class SequenceAlgorithm(OnlineAlgorithm):
         n_epochs: int = 4,
         clip_range: float | Schedule = 0.2,
         target_kl: float | None = None,
-        exploring_starts: float | Schedule = 0.0,
         server: RolloutServer | Mapping[str, Any] | None = None,
         **kwargs: Unpack[OnlineOptions],
     ) -> None:
-        check_bounds(type(self).__name__, {"exploring_starts": exploring_starts})
         self.clip_range, self.target_kl = FloatSchedule(clip_range), target_kl
-        self.exploring_starts = FloatSchedule(exploring_starts)
-        self.exploring = np.zeros(0, bool)  # (n_envs,) whose first utterance is being drawn
         self.server = None if server is None else settings_as(RolloutServer, "server", server)
         if server is not None:
             kwargs = {"env_masks": False, **kwargs}
@@ -95,7 +83,6 @@ class SequenceAlgorithm(OnlineAlgorithm):
     def _setup_model(self) -> None:
         super()._setup_model()
         self.clip_range = FloatSchedule(self.clip_range)  # `load` may have put a number there
-        self.exploring_starts = FloatSchedule(self.exploring_starts)
         self.served = None if self.server is None else self._make_sampler(self.server)
 
     def _make_sampler(self, server: RolloutServer) -> ServedSampler:
@@ -104,7 +91,6 @@ class SequenceAlgorithm(OnlineAlgorithm):
         wrong = {
             'masks; give policy_kwargs={"mask": False}': masked,
             "features beside the tokens": self.policy.features is not None,
-            "exploring_starts": self.exploring_starts(1.0) > 0,
             "several processes": self.processes.count > 1,
         }
         for what in (what for what, is_so in wrong.items() if is_so):
@@ -128,12 +114,9 @@ class SequenceAlgorithm(OnlineAlgorithm):
         everything = Observed.of(self._last_obs)
         rows = np.arange(env.num_envs) if playing is None else np.flatnonzero(playing)
         seen = everything if len(rows) == env.num_envs else everything.part(rows)
-        starts = np.asarray(self._last_episode_starts, bool)
-        self._start_exploring(starts)
         with torch.no_grad(), self.updater.precision():
             masks = self._masks(env, seen)
             sampled, values, log_probs = self._sampled(seen, masks, rows)
-            sampled = self._explored(sampled, seen, masks, rows)
             results = torch.stack([sampled.float(), values[:, 0].float(), log_probs.float()])
         said, values, log_probs = results.cpu().numpy()  # token ids are exact in float32
 
@@ -161,17 +144,14 @@ class SequenceAlgorithm(OnlineAlgorithm):
             "rewards": rewards,
             "dones": dones,
         }
-        step |= {"own": ~self.exploring, **self._step_extras(infos)}
+        step |= self._step_extras(infos)
         if masks is not None:
             step["masks"] = self._kept_masks(masks, rows, env.num_envs)
         features = None if everything.features is None else everything.features.numpy()
         tokens, lengths = everything.tokens.numpy(), everything.lengths
+        starts = np.asarray(self._last_episode_starts, bool)
         self.rollout_buffer.add(tokens, lengths, starts, playing, features, **step)
         self._last_obs, self._last_episode_starts = new_obs, dones  # type: ignore[assignment]
-        if self.exploring.any():
-            self.exploring &= ~turn_ends(lengths[None], Observed.of(new_obs).lengths, dones[None])[
-                0
-            ]
         return {row: infos[row] for row in np.flatnonzero(dones).tolist()}
 
     def _sampled(self, seen: Observed, masks: Any, rows: np.ndarray) -> tuple[Tensor, ...]:
@@ -183,25 +163,6 @@ class SequenceAlgorithm(OnlineAlgorithm):
             return self.policy(seen, action_masks=masks)
         said, log_probs = self.served.sample(self.policy, seen, rows, self.rng)
         return said, torch.zeros(len(rows), 1), log_probs
-
-    def _start_exploring(self, starts: np.ndarray) -> None:
-        """Choose, among the dialogues that begin, those whose first utterance is drawn."""
-        if len(self.exploring) != len(starts):
-            self.exploring = np.zeros(len(starts), bool)
-        probability = self.exploring_starts(self._current_progress_remaining)
-        self.exploring &= ~starts
-        if probability and starts.any():
-            self.exploring |= starts & (self.rng.random(len(starts)) < probability)
-
-    def _explored(self, sampled: Tensor, seen: Observed, masks: Any, rows: np.ndarray) -> Tensor:
-        """Tokens (b,) to say in the dialogues `rows` (b,): those `sampled`, or drawn uniformly."""
-        if not self.exploring[rows].any():
-            return sampled
-        allowed = self.policy.allowed(seen, masks)
-        draws = self.rng.random((len(rows), int(self.action_space.n)))  # type: ignore[attr-defined]
-        scores = to_device(draws, sampled.device)
-        drawn = (scores if allowed is None else scores.masked_fill(~allowed, -1)).argmax(1)
-        return torch.where(to_device(self.exploring[rows], drawn.device), drawn, sampled)
 
     def _step_extras(self, infos: list[dict[str, Any]]) -> dict[str, np.ndarray]:
         """Further arrays (n_envs, ...) to keep of a step, by name; here none."""
@@ -232,20 +193,17 @@ class SequenceAlgorithm(OnlineAlgorithm):
         """The rollout's sequences, with what the update asks of every decision as columns."""
         buffer = self.rollout_buffer
         stored = {"actions": buffer.steps("actions"), "log_probs": buffer.steps("log_probs")}
-        stored["own"] = own = buffer.steps("own")
-        stored["importance"] = own.astype(np.float32)  # by which advantages count
         if self._keeps_masks:
             stored["masks"] = buffer.steps("masks")
         sequences = buffer.sequences(keep, self.device, **stored)
         if not self._keeps_masks and self.policy.masker is not None:
             sequences.add_states(self.policy.masker)
-        if self.compute.autocast or self.served is not None or not own.all():
-            # A cached step rounds otherwise than a whole forward, and was not asked of what was
-            # drawn; ratios must start at one.
+        if self.compute.autocast or self.served is not None:
+            # A cached step rounds otherwise than a whole forward; ratios must start at one.
             found = self._all_log_probs(sequences, self.policy.sequence_log_prob)
             if self.served is not None:
                 weights = self.served.importance(found - sequences.columns["log_probs"])
-                sequences.columns["importance"] *= weights
+                sequences.columns["importance"] = weights
                 self.logger.record("server/importance_weight", float(weights.mean()))
             sequences.columns["log_probs"] = found
         return sequences
@@ -330,8 +288,9 @@ class SequenceAlgorithm(OnlineAlgorithm):
     def batches(self, chosen: np.ndarray) -> Iterator[SequenceBatch]:
         """The sequences `chosen` of the rollout: a minibatch, in pieces that fit in memory."""
         sequences = self.rollout.sequences
-        rows, own = sequences.decisions(chosen), sequences.columns["own"]
-        advantages = self._minibatch_advantages(rows[own[rows]]) * sequences.columns["importance"]
+        advantages = self._minibatch_advantages(sequences.decisions(chosen))
+        if (importance := sequences.columns.get("importance")) is not None:
+            advantages = advantages * importance
         weights = self._token_weights(chosen)
         for part in sequences.parts(chosen, self.updater.most_tokens):
             batch = self._batch(part, advantages)

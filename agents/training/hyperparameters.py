@@ -37,7 +37,6 @@ SCHEDULES = (
     "clip_range",
     "clip_range_vf",
     "ent_coef",
-    "exploring_starts",
 )
 CLASS_KEYS = ("activation_fn", *NETWORK_KEYS)
 """Arguments that name a class, beside those whose names end with `_class`."""

@@ -199,34 +199,6 @@ def test_masks_that_the_space_does_not_know_are_asked_of_the_env():
     assert not SequencePPO("GPTPolicy", dialgym.sb3_vec_env("Wordle-20-v0", 2)).env_masks
 
 
-def test_a_first_utterance_is_drawn_evenly_and_has_no_advantage():
-    def played(probability):
-        env = dialgym.sb3_vec_env("dialgym/Wordle-20-v0", 256, seed=0)
-        settings = {"n_steps": 20, "exploring_starts": probability, "policy_kwargs": SMALL}
-        model = SequencePPO(GPTPolicy, env, seed=0, **settings)
-        _, callback = model._setup_learn(10_000)
-        model.collect_rollouts(model.env, callback, model.rollout_buffer, 20)
-        return model
-
-    none, half, every = (played(share) for share in (0.0, 0.5, lambda left: left))
-    assert none.rollout.sequences.columns["own"].all()
-    sequences = every.rollout.sequences
-    opening = sequences.places < sequences.places.min() + 6  # five letters and an end
-    assert (sequences.columns["own"].numpy() == ~opening).all()
-    batches = list(every.batches(np.arange(len(sequences.sizes))))
-    for batch in batches:
-        _, metrics = every.loss(batch)
-        assert metrics["approx_kl"].abs().max() < 1e-6  # the policy's probabilities, of all tokens
-    advantages = torch.cat([batch.advantages for batch in batches])
-    assert (advantages == 0).sum() == opening.sum()
-    assert advantages[advantages != 0].std() == pytest.approx(1, abs=1e-3)
-    first = half.rollout_buffer.steps("actions")[0]
-    drawn = ~half.rollout_buffer.steps("own")[0]
-    assert 90 < drawn.sum() < 166  # 128 and five deviations
-    letters = np.bincount(first[drawn])
-    assert letters[letters > 0].max() < 4 * letters[letters > 0].mean()
-
-
 def test_the_weight_of_the_entropy_may_be_a_schedule():
     model = collected(SequencePPO, make_vec_env(Echo, 4, seed=0), ent_coef=lambda left: 0.1 * left)
     [batch] = model.batches(np.arange(len(model.rollout.sequences.sizes)))

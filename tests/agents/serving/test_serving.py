@@ -207,7 +207,6 @@ def test_settings_that_cannot_be(settings, message):
     ("settings", "message"),
     [
         ({"policy_kwargs": {**POLICY, "mask": True}}, r"without masks; give policy_kwargs"),
-        ({"exploring_starts": 0.5}, "without exploring_starts"),
     ],
 )
 def test_what_a_server_cannot_do_is_said_at_once(settings, message, served, tmp_path):

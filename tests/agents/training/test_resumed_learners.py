@@ -26,7 +26,7 @@ REPLAY = {"learning_starts": 60, "batch_size": 16, "buffer_size": 150, "policy_k
 REPLAY["target_update_interval"] = 80
 DIALOGUES = {"buffer_size": 150, "policy_kwargs": NET}
 TOKENS = {"n_steps": 18, "batch_size": 144, "n_epochs": 2, "policy_kwargs": GPT}
-DRAWN = {"n_steps": 20, "exploring_starts": 0.5}  # rollouts end within utterances of six tokens
+CUT = {"n_steps": 20}  # rollouts end within utterances of six tokens
 STORED = {"batch_size": 8, "log_interval": 2, "policy_kwargs": GPT}
 ACTS = {"batch_size": 8, "log_interval": 2}
 NORMALIZE = {"normalize": {"norm_obs": False, "norm_reward": True}}
@@ -87,7 +87,7 @@ RUNS = {
     "gdpl": Run("gdpl", WISHES, {"n_steps": 12}, quick=True),
     "madpl": Run("madpl", WISHES, {}),
     "ppo": Run(
-        "ppo", WORDS, {**TOKENS, **NORMALIZE, **DRAWN}, 360, True, {**SCORED, "eval_freq": 150}
+        "ppo", WORDS, {**TOKENS, **NORMALIZE, **CUT}, 360, True, {**SCORED, "eval_freq": 150}
     ),
     "nlpo": Run("nlpo", WORDS, {**TOKENS, "top_p": 0.8, "mask_every": 3, "kl": STEERED}, 360),
     **{
