@@ -120,7 +120,7 @@ def on_their_scale(figures: Figures, rows: Sequence[ExperimentRow]) -> str:
     lines = []
     for place in panel_named(PANEL).environments:
         anchors = anchors_of(figures[place.id]["returns"], figures[place.id]["optimal"])
-        cells = _cells(place, rows, lambda value, anchors=anchors: lmrl_score(value, *anchors))
+        cells = _cells(place, rows, lmrl_score, anchors)
         lines.append([*cells, f"{max(SUITE[task_of(place)]):.1f}"])
     return markdown_table([["LMRL-Gym's scale", *_learners(), "LMRL-Gym's best"], *lines])
 
@@ -130,8 +130,7 @@ def on_our_scale(figures: Figures, rows: Sequence[ExperimentRow]) -> str:
     lines = []
     for place in panel_named(PANEL).environments:
         random, best = figures[place.id]["random"], figures[place.id]["optimal"]
-        ends = {"random": random, "best": best}
-        cells = _cells(place, rows, lambda value, ends=ends: our_score(value, **ends))
+        cells = _cells(place, rows, our_score, (random, best))
         lines.append([*cells, f"{random:.2f}", f"{best:.3f}"])
     return markdown_table([["our scale", *_learners(), "random", "optimal"], *lines])
 
@@ -172,12 +171,22 @@ def _returns(place: PanelEnvironment, rows: Sequence[ExperimentRow]) -> dict[str
 
 
 def _cells(
-    place: PanelEnvironment, rows: Sequence[ExperimentRow], scale: Callable[[float], float]
+    place: PanelEnvironment,
+    rows: Sequence[ExperimentRow],
+    scale: Callable[..., float],
+    anchors: Sequence[float],
 ) -> list[str]:
-    """The mean score of each learner, with an interval within what the returns can be."""
+    """The mean score of each learner, with an interval within what the returns can be.
+
+    Args:
+        place: the environment.
+        rows: of all environments.
+        scale: makes a score of a return and the anchors.
+        anchors: returns that the scale goes by.
+    """
     task: Any = make_task(entry_of(place.id), place.settings)
-    low, high = map(scale, task.facts.returns[SYSTEM])
-    means = (np.array([scale(x) for x in own]) for own in _returns(place, rows).values())
+    low, high = (scale(bound, *anchors) for bound in task.facts.returns[SYSTEM])
+    means = (np.array([scale(x, *anchors) for x in own]) for own in _returns(place, rows).values())
     return [place.short, *(with_interval(m, 1, (low, high)) if len(m) else NOT_MADE for m in means)]
 
 

@@ -14,12 +14,12 @@ from typing import Any
 
 import gymnasium as gym
 
-import dialgym
 from dialgym.errors import one_of
 from dialgym.io.files import write_atomically
 from dialgym.io.tables import Row
 from dialgym.registry import entry_of
 from dialgym.tasks.base import SYSTEM, USER
+from dialgym.views.making import make
 
 OPENING = "Wordle:"
 TURNS = 20
@@ -98,7 +98,7 @@ def write_lmrl_gym(dataset: Any, path: Path) -> None:
     one_of("the task", task, FORMS, "dialogues in LMRL-Gym's form")
     ending, lines = FORMS[task]
     one_of("the ending of the file", path.suffix, (ending,), f"{task} in LMRL-Gym's form")
-    env = dialgym.make(env_id, **settings, truths=True)
+    env = make(env_id, **settings, truths=True)
     content = "".join(lines(dataset, env))
     write_atomically(path, lambda temporary: temporary.write_text(content, encoding="utf-8"))
 

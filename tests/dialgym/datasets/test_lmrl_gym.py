@@ -110,9 +110,12 @@ def test_mistakes_are_one_clear_error(tmp_path):
 
 
 def test_messages_keep_that_a_dialogue_was_cut_off(tmp_path):
-    games = dialgym.collect("dialgym/Maze-v0", "random", 4, seed=0, env_kwargs={"turns": 3})
-    games.export(tmp_path / "maze.jsonl")
-    import_dialogues(tmp_path / "maze.jsonl", tmp_path / "again")
-    again = dialgym.load_dataset(tmp_path / "again")
-    assert games["truncated"].any()
-    assert again["truncated"].tolist() == games["truncated"].tolist()
+    said = [{"role": "user", "content": "Hi."}, {"role": "assistant", "content": "Good day."}]
+    rows = [{"messages": said, "reward": 1, "truncated": cut} for cut in (True, False)]
+    import_dialogues(rows, tmp_path / "once")
+    once = dialgym.load_dataset(tmp_path / "once")
+    once.export(tmp_path / "again.jsonl")
+    import_dialogues(tmp_path / "again.jsonl", tmp_path / "twice")
+    for dataset in (once, dialgym.load_dataset(tmp_path / "twice")):
+        assert dataset["truncated"].tolist() == [True, False]
+        assert dataset["terminated"].tolist() == [False, True]
