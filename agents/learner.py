@@ -75,6 +75,8 @@ class Learner(SafeFiles):
     """The policies that it takes; those of `policy_aliases` where nothing is said."""
     expected_policy: ClassVar[str] = "{}"
     """Words for those, in the error for another one; `{}` are their names."""
+    learns_state_values: ClassVar[bool] = False
+    """True where it teaches the value head of a `GPTActorCritic`."""
     value_learning_rate: float | Schedule | None = None
     """The learning rate of what makes values alone; None for that of all."""
 

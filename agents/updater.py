@@ -166,7 +166,7 @@ class Updater:
             sums.append(weight * _sums([losses, *metrics.values()]))
         if self.sharding is None:  # which has summed them already
             self.processes.sum_gradients(self.policy.parameters())
-        own = torch.stack(sums).sum(0).tolist() if sums else []  # the only wait for the device
+        own = torch.stack(sums).sum(0).tolist() if sums else []  # one process waits here alone
         means = self.processes.sums_by_name(dict(zip(names, own)))
         means = {name: value / total for name, value in means.items()}
         check_number("loss", means.get("loss", 0.0), self.where)

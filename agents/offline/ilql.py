@@ -82,8 +82,10 @@ class ValueAlgorithm(OfflineAlgorithm):
     """Settings of the policy's `decoding` that hold unless `policy_kwargs` gives others."""
     loss_settings: ClassVar[tuple[str, ...]] = ()
     """Settings of `ValueLosses` that it reads; others are refused."""
+    heads: ClassVar[tuple[str, ...]] = HEADS
+    """Heads that have a loss."""
     estimates_tokens: ClassVar[bool] = False
-    """Return True if the heads are Q and V of single tokens, which can be shown and compared."""
+    """True where the heads are Q and V of single tokens, which can be shown and compared."""
 
     def __init__(
         self,
@@ -146,7 +148,7 @@ class ValueAlgorithm(OfflineAlgorithm):
         learned, so that a clone stays what it was.
         """
         detached = {*self.losses.detach, *(() if policy_weight else ("policy",))}
-        learns = not detached.issuperset(HEADS)
+        learns = not detached.issuperset(self.heads)
         with torch.set_grad_enabled(learns and torch.is_grad_enabled()):
             hidden, value_hidden, target_hidden = self.policy.hidden_states(batch.observations, at)
         if "policy" in detached:

@@ -18,6 +18,7 @@ from agents.offline.algorithm import Losses
 from agents.offline.ilql import TokenValueOptions, ValueAlgorithm
 from agents.offline.losses import next_values
 from dialgym.datasets import ActData
+from dialgym.errors import one_of
 
 
 class QSFT(ValueAlgorithm):
@@ -56,6 +57,7 @@ class QSFT(ValueAlgorithm):
 
     decoding_defaults: ClassVar[dict[str, float]] = {"beta": 4.0}
     loss_settings = ("detach",)
+    heads = ("policy", "q")
 
     def __init__(
         self,
@@ -80,6 +82,8 @@ class QSFT(ValueAlgorithm):
                 "QSFT: value_min and value_max bound Q, of which the heads have the logarithm "
                 "here; leave them out, and give value_range for returns other than those seen"
             )
+        for head in self.losses.detach:
+            one_of("detach", head, self.heads, "losses of QSFT")
         decoding = self.policy.decoding
         if decoding.advantage_clip is not None or decoding.weights != "exp":
             raise ValueError(

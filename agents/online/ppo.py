@@ -74,6 +74,7 @@ class SequencePPO(SequenceAlgorithm):
     """
 
     clip_range_vf: FloatSchedule | None
+    learns_state_values = True
 
     def __init__(
         self,

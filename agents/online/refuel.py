@@ -49,7 +49,8 @@ class REFUEL(GroupAlgorithm):
             a term of the loss, the sum over the tokens of a pair.
 
     Raises:
-        ValueError: a number that cannot be, another kind of env, or as of `GroupAlgorithm`.
+        ValueError: a server, a number that cannot be, another kind of env, or as of
+            `GroupAlgorithm`.
     """
 
     def __init__(
@@ -70,6 +71,11 @@ class REFUEL(GroupAlgorithm):
             raise ValueError(
                 "REFUEL: dialogues in pairs cannot be learned from with shared weights "
                 "(accelerate, distributed_type: FSDP or DEEPSPEED); use MULTI_GPU, or one process"
+            )
+        if self.served is not None:
+            raise ValueError(
+                "REFUEL: a server's tokens have importance weights, and its loss has none; leave "
+                "server out"
             )
         if has_masks(self.observation_space):
             raise ValueError(

@@ -12,7 +12,6 @@ import torch
 from agents.learner import Learner
 from agents.offline.ilql import ValueAlgorithm
 from agents.offline.rank_accuracy import decisions
-from agents.online.ppo import SequencePPO
 from agents.policies.gpt import GPTActorCritic
 from agents.storage.models import load
 from dialgym.datasets import Dataset, TokenData
@@ -44,9 +43,8 @@ def turn_values(run: str | Path, trust: bool = False) -> Callable[[Dataset], Tur
     model = load(file, device="cpu", trust=trust)
     if isinstance(model, ValueAlgorithm) and model.estimates_tokens:
         return lambda one: _of_values(model, one)
-    # Of this package's learners PPO and NLPO alone teach the value head of such a policy.
-    untaught = isinstance(model, Learner) and not isinstance(model, SequencePPO)
-    if isinstance(model.policy, GPTActorCritic) and not untaught:
+    taught = not isinstance(model, Learner) or model.learns_state_values  # all others' do
+    if isinstance(model.policy, GPTActorCritic) and taught:
         return lambda one: _of_critic(model.policy, one)
     raise ValueError(
         "values: expected a learner that has values of token views (PPO with a GPT policy, ILQL "

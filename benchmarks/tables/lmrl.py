@@ -27,7 +27,10 @@ from benchmarks.tables.records import (
 from dialgym.experiments.panel import Panel, PanelEnvironment, panel_named
 from dialgym.experiments.row import SCRIPTED, ExperimentRow
 from dialgym.experiments.row_files import read_rows
+from dialgym.experiments.statistics import Interval
 from dialgym.experiments.tables import markdown_table
+from dialgym.registry import entry_of, make_task
+from dialgym.tasks.base import SYSTEM, Facts
 
 NAME, COMMAND = "lmrl", "python -m benchmarks.tables.lmrl"
 PANELS = ("wordle", "wordle-distilled")
@@ -50,28 +53,34 @@ def lmrl_table(rows_folder: Path, name: str) -> str:
         )
         anchors = anchors_of(stored[environment.id], best)
         lines += [
-            learner_line(
-                environment.short, learner, [r for r in trained if r.name == learner], anchors
-            )
+            learner_line(environment, learner, [r for r in trained if r.name == learner], anchors)
             for learner in names
         ]
     return markdown_table(lines)
 
 
+def return_bounds(place: PanelEnvironment) -> Interval:
+    """The least and the greatest return that the learner's dialogues can have."""
+    facts: Facts = make_task(entry_of(place.id), place.settings).facts
+    return facts.returns[SYSTEM]
+
+
 def learner_line(
-    env: str, learner: str, rows: Sequence[ExperimentRow], anchors: Anchors
+    place: PanelEnvironment, learner: str, rows: Sequence[ExperimentRow], anchors: Anchors
 ) -> list[str]:
     """The cells of a learner: its means over trainings with intervals."""
+    low, high = return_bounds(place)
+    ends = lmrl_score(low, *anchors), lmrl_score(high, *anchors)
     returns = {how: np.array([mean_return(r, how) for r in rows]) for how in ("drawn", "greedy")}
     scores = [
-        with_interval(np.array([lmrl_score(value, *anchors) for value in means]), 1)
+        with_interval(np.array([lmrl_score(value, *anchors) for value in means]), 1, ends)
         for means in returns.values()
     ]
-    shown = [with_interval(means, 2) for means in returns.values()]
+    shown = [with_interval(means, 2, (low, high)) for means in returns.values()]
     gap = f"{anchors.best - max(means.mean() for means in returns.values()):.2f}"
     known = [r.cpu_seconds for r in rows if r.cpu_seconds is not None]  # of a GPU's there are none
     seconds = f"{np.mean(known):.0f}" if known else ""
-    return [env, learner, *shown, *scores, gap, seconds]
+    return [place.short, learner, *shown, *scores, gap, seconds]
 
 
 class Anchors(NamedTuple):

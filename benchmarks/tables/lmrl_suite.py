@@ -25,6 +25,7 @@ from benchmarks.tables.lmrl import (
     lmrl_score,
     mean_return,
     our_score,
+    return_bounds,
 )
 from benchmarks.tables.records import RECORDS, Figures, counted, run_measurement
 from dialgym.experiments.panel import PanelEnvironment, panel_named
@@ -33,7 +34,6 @@ from dialgym.experiments.row_files import read_rows
 from dialgym.experiments.tables import markdown_table
 from dialgym.registry import entry_of, make_task
 from dialgym.rollouts.episodes import every_secret
-from dialgym.tasks.base import SYSTEM
 from dialgym.tasks.endgames import Endgames
 from dialgym.tasks.worlds import WorldTask
 
@@ -142,7 +142,7 @@ def each(figures: Figures, rows: Sequence[ExperimentRow]) -> str:
         anchors = anchors_of(figures[place.id]["returns"], figures[place.id]["optimal"])
         for name, own in _by_learner(place, rows).items():
             if own:
-                lines.append(learner_line(place.short, name, own, anchors))
+                lines.append(learner_line(place, name, own, anchors))
     return markdown_table(lines)
 
 
@@ -184,8 +184,7 @@ def _cells(
         scale: makes a score of a return and the anchors.
         anchors: returns that the scale goes by.
     """
-    task: Any = make_task(entry_of(place.id), place.settings)
-    low, high = (scale(bound, *anchors) for bound in task.facts.returns[SYSTEM])
+    low, high = (scale(bound, *anchors) for bound in return_bounds(place))
     means = (np.array([scale(x, *anchors) for x in own]) for own in _returns(place, rows).values())
     return [place.short, *(with_interval(m, 1, (low, high)) if len(m) else NOT_MADE for m in means)]
 

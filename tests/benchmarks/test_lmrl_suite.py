@@ -51,7 +51,18 @@ def test_a_learner_is_shown_as_it_was_trained_and_by_itself_both_ways():
     head, _, line = lmrl_suite.each(FIGURES, ROWS).splitlines()
     assert head.startswith("| environment | learner | return drawn | greedy |")
     assert line.startswith("| Maze-v0 | ppo | -12.50 [")
-    assert "| -5.00 [-5.00, -5.00] |" in line
+    assert "| -5.00 | 62.5 [" in line
+
+
+def test_intervals_stay_within_what_returns_can_be():
+    """Of two trainings that differ much; a return of 0, the most there is, scores 162.5 here."""
+    low, high = lmrl_suite.return_bounds(PLACES["Maze-v0"])
+    far = [row(0, [-19.0], [-19.0]), row(1, [-6.0], [-6.0])]
+    shown = cells(lmrl_suite.on_their_scale(FIGURES, far))["Maze-v0"]["ppo"]
+    ends = [float(x) for x in shown.partition("[")[2].rstrip("]").split(", ")]
+    assert 0 <= ends[0] < 10
+    assert 100 < ends[1] <= 50 + 50 * (high + 15) / 10
+    assert (low, high) == (-80, 0)
 
 
 def test_what_has_no_rows_says_so():

@@ -201,6 +201,8 @@ def test_a_table_is_of_its_rows_and_names_what_has_none(scripted, monkeypatch):
     assert "\nA note.\n" in text
     assert "4 rows, 0 CPU-minutes. No rows yet: better.\n" in text
     assert "the command" not in text
+    summed = rows.recipes_table(["scripted"], home).splitlines()
+    assert summed[2:] == ["| scripted | 4 | 0.00 |", "| all | 4 | 0.00 |"]
     empty = rows.recipe_table("scripted", home / "elsewhere", "the command")
     assert empty == "Not yet made: no rows are committed. `the command` makes them.\n"
 

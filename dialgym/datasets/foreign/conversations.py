@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from dialgym.datasets.foreign.import_report import ImportReport
-from dialgym.datasets.foreign.lmrl_gym import as_turns
+from dialgym.datasets.foreign.lmrl_gym import lmrl_row
 from dialgym.io.archives import SPLITS
 from dialgym.io.files import parse_json
 from dialgym.io.tables import Row, first
@@ -87,10 +87,13 @@ def conversation_of(
         report: is told what was understood.
 
     Raises:
-        ValueError: there is no such reward, or a row of LMRL-Gym's data is wrong.
+        ValueError: there is no such reward.
     """
-    if (known_form := as_turns(row)) is not None:
-        row = known_form
+    try:
+        row = lmrl_row(row) or row
+    except ValueError as error:
+        report.leave_out(str(error), where)
+        return ImportedConversation((), where)
     name, turns = _turns_of(row)
     if not turns:
         return None

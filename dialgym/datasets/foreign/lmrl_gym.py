@@ -3,7 +3,8 @@
 Of two forms. A sequence, a line of JSON for each dialogue of Wordle: ``sequence``, pairs of a text
 and 1 for what the learner says, 0 for the rest; ``reward``, a number for each text but the opening;
 ``done``. A conversation, one of a list in a JSON file of twenty questions or cities: ``lines``, a
-question and its answer each; ``correct``; ``word``, the names of the hidden thing.
+question and its answer each; ``correct``; ``word``, the names of the hidden thing. Files that are
+written here also have ``done`` there, by which short games are known to be over.
 """
 
 import json
@@ -22,13 +23,17 @@ from dialgym.tasks.base import SYSTEM, USER
 from dialgym.views.making import make
 
 OPENING = "Wordle:"
-TURNS = 20
-"""Questions of a dialogue that is over without the thing."""
+LOGGED = "logged"
+"""Policy of dialogues that were imported."""
+OWN = ("sequence", "reward", "done", "lines", "correct", "word")
+"""Columns of a row in one of the two forms."""
+MOST_QUESTIONS = 20
+"""Questions of a dialogue that is over without the thing, where it does not say so."""
 _ARTICLE = re.compile(r"^is it (?:an? |the |some )?")
 
 
-def as_turns(row: Row) -> Row | None:
-    """A row of LMRL-Gym's data as one of turns; None for another row.
+def lmrl_row(row: Row) -> Row | None:
+    """A row of LMRL-Gym's data as one of turns, with its other columns; None for another row.
 
     Words of Wordle are written without spaces, and answers as here: ``yes``, not ``Yes.``.
 
@@ -36,20 +41,29 @@ def as_turns(row: Row) -> Row | None:
         ValueError: a list of rewards that does not fit the texts, or a line that is no question
             with its answer.
     """
-    if "sequence" in row and "reward" in row:
-        return _of_a_sequence(row)
-    if "lines" in row and "correct" in row:
-        return _of_a_conversation(row)
-    return None
+    sequence, rewards, lines = (row.get(name) for name in ("sequence", "reward", "lines"))
+    if isinstance(rewards, list) and _are_texts(sequence):
+        known = _of_a_sequence(sequence, rewards, row.get("done", True))
+    elif "correct" in row and isinstance(lines, list) and all(isinstance(x, str) for x in lines):
+        known = _of_a_conversation(lines, bool(row["correct"]), row.get("done"))
+    else:
+        return None
+    return {**{name: row[name] for name in row if name not in OWN}, **known}
 
 
-def _of_a_sequence(row: Row) -> Row:
-    texts = [(str(text).strip(), bool(is_action)) for text, is_action in row["sequence"]]
-    rewards, opened = list(row["reward"]), len(row["sequence"]) - len(row["reward"])
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(pair, list | tuple) and len(pair) == 2 and isinstance(pair[0], str)
+        for pair in value
+    )
+
+
+def _of_a_sequence(sequence: list[Any], rewards: list[Any], done: Any) -> Row:
+    texts = [(text.strip(), bool(is_action)) for text, is_action in sequence]
+    opened = len(texts) - len(rewards)
     if opened not in (0, 1):
         raise ValueError(
-            f"LMRL-Gym's data: expected a reward for each of {len(texts)} texts, or for all but "
-            f"the opening; got {len(rewards)}."
+            f"rewards of {len(rewards)} of {len(texts)} texts, not of all or all but the first"
         )
     words = bool(texts) and texts[0] == (OPENING, False)
     turns = [
@@ -62,25 +76,21 @@ def _of_a_sequence(row: Row) -> Row:
     ]
     earned = [turn["reward"] for turn in turns if turn["speaker"] == SYSTEM]
     won = {"success": bool(earned) and earned[-1] >= 0} if words else {}
-    return {"turns": turns[words:], "truncated": not row.get("done", True), **won}
+    return {"turns": turns[words:], "truncated": not done, **won}
 
 
-def _of_a_conversation(row: Row) -> Row:
+def _of_a_conversation(lines: list[str], correct: bool, done: Any) -> Row:
     turns: list[dict[str, Any]] = []
-    for line in row["lines"]:
-        question, mark, answer = str(line).rpartition("? ")
+    for line in lines:
+        question, mark, answer = line.rpartition("? ")
         if not mark:
-            raise ValueError(
-                f"LMRL-Gym's data: expected a question and its answer ('Is it alive? Yes.'), got "
-                f"{str(line)[:80]!r}."
-            )
+            raise ValueError("lines that are no question and answer, as 'Is it alive? Yes.' is")
         turns.append({"speaker": SYSTEM, "text": f"{question}?", "reward": -1.0})
         turns.append({"speaker": USER, "text": answer.strip().removesuffix(".").lower()})
-    correct = bool(row["correct"])
     if correct and turns:
         turns[-2]["reward"] = 0.0
-    unfinished = not correct and len(row["lines"]) < TURNS
-    return {"turns": turns, "success": correct, "truncated": unfinished}
+    over = correct or len(lines) >= MOST_QUESTIONS if done is None else bool(done)
+    return {"turns": turns, "success": correct, "truncated": not over}
 
 
 # Writing
@@ -90,15 +100,15 @@ def write_lmrl_gym(dataset: Any, path: Path) -> None:
     """Write dialogues of Wordle as ``.jsonl``, of twenty questions or cities as ``.json``.
 
     Raises:
-        ValueError: they are of another task or of several environments, or the file has the other
-            ending.
+        ValueError: they are of another task or of several environments, the file has the other
+            ending, or what was said is no question.
     """
     env_id, settings = dataset.environment()
     task = str(entry_of(env_id).row.task).rpartition(":")[2]
     one_of("the task", task, FORMS, "dialogues in LMRL-Gym's form")
     ending, lines = FORMS[task]
     one_of("the ending of the file", path.suffix, (ending,), f"{task} in LMRL-Gym's form")
-    env = make(env_id, **settings, truths=True)
+    env = make(env_id, **{**settings, "truths": True})
     content = "".join(lines(dataset, env))
     write_atomically(path, lambda temporary: temporary.write_text(content, encoding="utf-8"))
 
@@ -106,16 +116,14 @@ def write_lmrl_gym(dataset: Any, path: Path) -> None:
 def _sequences(dataset: Iterable[Row], env: gym.Env[Any, Any]) -> Iterator[str]:
     for row in dataset:
         turns = row["turns"]
-        said = [(_spaced(turn["text"]) + "\n", float(turn["said"])) for turn in turns]
-        sequence = [(OPENING + "\n", 0.0), *said]
+        said = [
+            (" ".join(turn["text"]) if turn["said"] else turn["text"], float(turn["said"]))
+            for turn in turns
+        ]
+        sequence = [(OPENING + "\n", 0.0), *((text + "\n", is_action) for text, is_action in said)]
         rewards = [turn["reward"] for turn in turns]
         line = {"sequence": sequence, "reward": rewards, "done": row["terminated"]}
         yield json.dumps(line) + "\n"
-
-
-def _spaced(text: str) -> str:
-    """A word with a space between its letters; colours have them already."""
-    return text if " " in text else " ".join(text)
 
 
 def _conversations(dataset: Iterable[Row], env: gym.Env[Any, Any]) -> Iterator[str]:
@@ -123,13 +131,23 @@ def _conversations(dataset: Iterable[Row], env: gym.Env[Any, Any]) -> Iterator[s
 
 
 def _conversation(row: Row, env: gym.Env[Any, Any]) -> dict[str, Any]:
-    """A dialogue with the hidden thing, which its seed draws in the environment."""
     texts = [turn["text"] for turn in row["turns"]]
+    if wrong := [text for text in texts[::2] if not text.endswith("?")]:
+        raise ValueError(
+            f"LMRL-Gym's form: expected questions that end in '?', got {wrong[0][:80]!r}."
+        )
     pairs = zip(texts[::2], texts[1::2], strict=False)
     lines = [f"{question} {answer.capitalize()}." for question, answer in pairs]
+    facts = {"correct": row["success"], "done": row["terminated"]}
+    return {"lines": lines, **facts, "word": _word(row, env)}
+
+
+def _word(row: Row, env: gym.Env[Any, Any]) -> list[str]:
+    """The hidden thing, which the seed of a dialogue draws; none of one that was imported."""
+    if row["policy"] == LOGGED:
+        return []
     _, info = env.reset(seed=int(row["seed"]), options=json.loads(row["options"] or "{}"))
-    word = _ARTICLE.sub("", info["truth"]).removesuffix("?")
-    return {"lines": lines, "correct": row["success"], "word": [word]}
+    return [_ARTICLE.sub("", info["truth"]).removesuffix("?")]
 
 
 FORMS: Mapping[str, tuple[str, Callable[[Any, gym.Env[Any, Any]], Iterator[str]]]] = {

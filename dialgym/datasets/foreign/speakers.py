@@ -74,8 +74,9 @@ def dialogues_of(
             report.leave_out("dialogues in which only one speaks", where)
             continue
         turns = _with_reward(turns, conversation.reward)
-        success, split, truncated = conversation[3:]
-        yield ImportedDialogue(turns, success, where, split, truncated)
+        yield ImportedDialogue(
+            turns, conversation.success, where, conversation.split, conversation.truncated
+        )
 
 
 def is_rated(conversation: ImportedConversation) -> bool:

@@ -34,6 +34,7 @@ SETTINGS = [
     (MLE, {"pos_weight": 0}, "MLE: expected pos_weight to be a number above 0"),
     (PsiLearning, {"reward_scale": 0.0}, "expected reward_scale to be a number above 0"),
     (QSFT, {"losses": {"mc_weight": 0.5}}, "'mc_weight'; of losses it reads detach alone. Leave i"),
+    (QSFT, {"losses": {"detach": ["v"]}}, "detach of losses of QSFT must be one of 'policy', 'q'"),
     (SingleStepRL, {"returns": "td"}, "returns of SingleStepRL must be one of"),
     (UtteranceILQL, {"expectile": 0.0}, "UtteranceILQL: expectile must be between 0 and 1, got 0"),
     (UtteranceILQL, {"losses": {"dm_weight": 1.0}}, "unexpected keyword argument 'losses'"),

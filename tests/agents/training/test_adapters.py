@@ -9,10 +9,10 @@ import dialgym
 ID = "dialgym/Wordle-20-v0"
 SMALL = {"n_layer": 1, "n_head": 2, "n_embd": 16, "lora": {"r": 2}}
 LEARNERS = {
-    "GRPO": (agents.GRPO, {}),
-    "DAPO": (agents.GRPO, {"loss_type": "dapo", "epsilon_high": 0.3}),
+    "GRPO": (agents.GRPO, {"loss_type": "grpo"}),
+    "DAPO": (agents.GRPO, {"loss_type": "dapo"}),
     "CISPO": (agents.GRPO, {"loss_type": "cispo"}),
-    "GSPO": (agents.GRPO, {"importance_sampling_level": "sequence"}),
+    "GSPO": (agents.GRPO, {"loss_type": "grpo", "importance_sampling_level": "sequence"}),
     "expert iteration": (agents.ExpertIteration, {}),
     "offline ArCHer": (agents.OfflineArCHer, {}),
     "ILQL": (agents.ILQL, {}),

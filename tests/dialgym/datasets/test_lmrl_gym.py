@@ -64,7 +64,9 @@ def test_a_conversation_of_questions(tmp_path):
     ("env_id", "policy", "ending"),
     [
         ("dialgym/Wordle-431-v0", "random-mixture", ".jsonl"),
+        ("dialgym/Wordle-v0", "random", ".jsonl"),
         ("dialgym/TwentyQuestions-v0", "graded", ".json"),
+        ("dialgym/TwentyQuestions-16-v0", "random", ".json"),
         ("dialgym/GuessMyCity-v0", "random", ".json"),
     ],
 )
@@ -95,16 +97,23 @@ def test_questions_are_split_as_lmrl_gym_splits_them(tmp_path):
 
 def test_mistakes_are_one_clear_error(tmp_path):
     wrong = {"sequence": [["Wordle:\n", 0], ["c r a n e\n", 1]], "reward": [], "done": True}
-    with pytest.raises(ValueError, match="a reward for each of 2 texts, or for all but the op"):
-        import_dialogues([wrong], tmp_path / "out")
-    with pytest.raises(ValueError, match=r"expected a question and its answer .* got 'Is it\?'"):
-        import_dialogues([{"lines": ["Is it?"], "correct": True}], tmp_path / "out")
+    good = {"lines": ["Is it a pen? Yes."], "correct": True, "split": "train"}
+    rows = [wrong, {"lines": ["Is it?"], "correct": True}, good]
+    left_out = "; ".join(import_dialogues(rows, tmp_path / "out").left_out)
+    assert "rewards of 0 of 2 texts" in left_out
+    assert "lines that are no question and answer" in left_out
+    assert len(dialgym.load_dataset(tmp_path / "out")) == 1
     maze = dialgym.collect("dialgym/Maze-v0", "random", 2, seed=0, path=tmp_path / "maze")
     with pytest.raises(ValueError, match=r"the task of dialogues in LMRL-Gym's form must be one"):
         maze.export(tmp_path / "maze.jsonl", form="lmrl-gym")
     words = dialgym.collect("dialgym/Wordle-20-v0", "random", 2, seed=0)
     with pytest.raises(ValueError, match=r"ending .* of Wordle in LMRL-Gym's form must be .*'.jso"):
         words.export(tmp_path / "words.json", form="lmrl-gym")
+    import_dialogues([{**good, "lines": ["Is it? Yes."]}] * 2, tmp_path / "own",
+                     Choices(task="dialgym/TwentyQuestions-v0"))  # fmt: skip
+    own = dialgym.load_dataset(tmp_path / "own")
+    own.export(tmp_path / "own.json", form="lmrl-gym")
+    assert [row["word"] for row in json.loads((tmp_path / "own.json").read_text())] == [[], []]
     given = ["data", "export", str(tmp_path / "maze"), "--out", str(tmp_path / "x.csv")]
     assert "form of an export must be one of 'lmrl-gym'" in fail(*given, "--form", "other")
 
