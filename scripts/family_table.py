@@ -61,7 +61,7 @@ def note() -> str:
         "Token steps: per CPU-second of one process, one dialogue / a batch of "
         f"{BATCH}; tokens that the masks\nallow, both made and drawn within "
         f"(`python -m benchmarks.environments families`, {machine['CPU']}).\n"
-        "Learners: algorithms whose trained models have [committed rows]"
+        "Learners: algorithms whose trained models have rows in [panels]"
         "(docs/leaderboard_results.md), and in how many\nof the environments.\n"
     )
 

@@ -34,9 +34,8 @@ from dialgym.cli.common import check_failures
 from dialgym.errors import unknown
 from dialgym.experiments.panel import panel_named
 from dialgym.experiments.result import Episodes
-from dialgym.experiments.row import AS_NAMED, episode_columns, episode_means
+from dialgym.experiments.row import AS_NAMED, episode_columns, episode_means, model_hash
 from dialgym.experiments.rules import rules_of
-from dialgym.io.checksums import checksum
 from dialgym.io.files import read_json
 from dialgym.io.locks import locked
 from dialgym.io.objects import load
@@ -198,10 +197,10 @@ class RecipeJob(Job):
             "source": task.stand_in or AS_NAMED,
         }
         if method.policy is None:
-            found["model"] = checksum(self.model)
+            found |= model_hash(self.model)
         elif method.needs:
             read = {name: self.of(name).model for name in method.needs}
-            found["models"] = {name: checksum(file) for name, file in read.items()}
+            found["models"] = {name: model_hash(file) for name, file in read.items()}
         if method.data:
             found["data"] = digest_of(self.dialogues(method.data))
         return found

@@ -94,7 +94,8 @@ def test_offline_recipes_train_every_method_on_the_seeds_games(tmp_path):
     table = lines(perform(jobs))
     assert [line.method for line in table] == list(recipe.methods)
     assert all(line.returns.shape == (2, 4) for line in table)
-    assert {job.method.actions for job in jobs if "BC" in job.method.name} == {"drawn"}
+    drawn = {job.method.name for job in jobs if job.method.actions == "drawn"}
+    assert drawn == {"BC", "30 % BC"}
     first, second = (dialgym.load_dataset(tmp_path / f"seed{seed}/data-games") for seed in (0, 1))
     assert first["seed"].tolist() != second["seed"].tolist()
     trained = yaml.safe_load((jobs[-1].folder / "config.yml").read_text())["hyperparameters"]

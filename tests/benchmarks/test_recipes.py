@@ -158,10 +158,15 @@ def test_a_row_has_what_made_it(scripted):
     assert "command" in row
 
 
-def test_a_trained_row_has_the_checksum_of_its_model(tmp_path):
-    perform(jobs_in(tmp_path, made(), 1, ["a"]))
-    [row] = rows.read_recipe_rows(made(), tmp_path / "rows").values()
-    assert len(row["hashes"]["model"]) == 64
+def test_a_trained_row_has_the_hash_of_its_weights(tmp_path):
+    """The same of two trainings, whose files hold two times."""
+    found = []
+    for home in ("once", "twice"):
+        perform(jobs_in(tmp_path / home, made(), 1, ["a"]))
+        [row] = rows.read_recipe_rows(made(), tmp_path / home / "rows").values()
+        found.append(row["hashes"]["weights"])
+    assert len(found[0]) == 64
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize(
