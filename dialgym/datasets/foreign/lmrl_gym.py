@@ -42,7 +42,7 @@ def lmrl_row(row: Row) -> Row | None:
             with its answer.
     """
     sequence, rewards, lines = (row.get(name) for name in ("sequence", "reward", "lines"))
-    if isinstance(rewards, list) and _are_texts(sequence):
+    if isinstance(sequence, list) and isinstance(rewards, list) and _are_texts(sequence):
         known = _of_a_sequence(sequence, rewards, row.get("done", True))
     elif "correct" in row and isinstance(lines, list) and all(isinstance(x, str) for x in lines):
         known = _of_a_conversation(lines, bool(row["correct"]), row.get("done"))
@@ -51,10 +51,10 @@ def lmrl_row(row: Row) -> Row | None:
     return {**{name: row[name] for name in row if name not in OWN}, **known}
 
 
-def _are_texts(value: Any) -> bool:
-    return isinstance(value, list) and all(
+def _are_texts(pairs: list[Any]) -> bool:
+    return all(
         isinstance(pair, list | tuple) and len(pair) == 2 and isinstance(pair[0], str)
-        for pair in value
+        for pair in pairs
     )
 
 
