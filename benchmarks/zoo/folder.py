@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from shutil import copyfile
+from shutil import copyfile, copytree
 
+import numpy as np
 import yaml
 
 import agents
@@ -18,9 +19,9 @@ from benchmarks.zoo.candidates import Candidate
 from dialgym.experiments.result import Episodes
 from dialgym.experiments.statistics import Estimate, wilson
 from dialgym.experiments.tables import markdown_table
-from dialgym.experiments.zoo import COLUMNS, ZooAgent, write_index
+from dialgym.experiments.zoo import COLUMNS, ZooAgent, read_zoo, write_index
 from dialgym.io.files import read_yaml, write_folder_atomically, write_text
-from dialgym.io.saved_models import CHECKPOINT, ZOO
+from dialgym.io.saved_models import CHECKPOINT, ZOO, ZOO_INDEX
 from dialgym.registry import entry_of
 
 LARGEST = 6_000_000
@@ -48,24 +49,62 @@ dialgym view {example}
 """
 
 
-def write_zoo(found: Sequence[Candidate], out: Path, largest: int = LARGEST) -> None:
+def that_stay(
+    found: Sequence[Candidate], out: Path, chosen: Mapping[str, Sequence[str]]
+) -> list[ZooAgent]:
+    """Agents of a zoo in chosen environments where no better training was found.
+
+    Args:
+        found: the best trainings whose models are at hand.
+        out: the folder as it is; without an index none stays.
+        chosen: environments by panel.
+
+    Raises:
+        ValueError: the index is none.
+    """
+    if not (out / ZOO_INDEX).is_file():
+        return []
+    means = {one.environment.id: one.episodes.mean_return for one in found}
+    ids = {(panel, f"dialgym/{name}") for panel, names in chosen.items() for name in names}
+    return [
+        agent
+        for agent in read_zoo(out)
+        if (agent.panel, agent.id) in ids
+        and agent.mean_return.value >= means.get(agent.id, -np.inf)
+    ]
+
+
+def write_zoo(
+    found: Sequence[Candidate], out: Path, stay: Sequence[ZooAgent] = (), largest: int = LARGEST
+) -> None:
     """Write the folder of a zoo, atomically: agents, cards, index.
+
+    Args:
+        found: the trainings that become agents.
+        out: the folder.
+        stay: agents that it has and keeps (`that_stay`).
+        largest: bytes that it may have.
 
     Raises:
         ValueError: there are none, two have one name, a model is not that of its row, or the whole
             is larger than `largest` bytes; the folder is then as it was.
     """
-    names = [one.name for one in found]
+    names = [one.name for one in [*found, *stay]]
     if not names or len({*names}) < len(names):
         raise ValueError(
             f"the zoo: expected agents of different names, got {names or 'no row with its model'}. "
             "Name folders of rows (--rows), or change the chosen environments."
         )
-    write_folder_atomically(out, partial(_fill, found, largest))
+    write_folder_atomically(out, partial(_fill, found, out, stay, largest))
 
 
-def _fill(found: Sequence[Candidate], largest: int, folder: Path) -> None:
+def _fill(
+    found: Sequence[Candidate], old: Path, stay: Sequence[ZooAgent], largest: int, folder: Path
+) -> None:
     entries = [_write_agent(one, folder / one.name) for one in found]
+    for agent in stay:
+        copytree(old / agent.name, folder / agent.name)
+    entries = sorted([*entries, *stay], key=lambda entry: entry.name)
     write_index(folder, entries)
     write_text(folder / CARD, "".join(_readme(entries)))
     if (size := size_of(folder)) > largest:

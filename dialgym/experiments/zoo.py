@@ -86,14 +86,17 @@ COLUMNS = ("agent", "environment", "learner", "score", "return", "success", "siz
 """Columns of a table of agents."""
 
 
-def read_zoo() -> list[ZooAgent]:
+def read_zoo(folder: Path | None = None) -> list[ZooAgent]:
     """The agents of the zoo, by name.
+
+    Args:
+        folder: of a zoo; None for the one that names of agents are looked up in.
 
     Raises:
         FileNotFoundError: there is no zoo here; the message says how to get it.
         ValueError: its index is damaged, or none that `write_index` wrote.
     """
-    file = zoo_folder() / ZOO_INDEX
+    file = (zoo_folder() if folder is None else folder) / ZOO_INDEX
     values = read_json_checked(file, "the index of the zoo, as JSON")
     if not isinstance(values, Mapping) or values.get("form") != FORM:
         raise ValueError(f"{str(file)!r}: expected an index of the form {FORM!r}. Make it again.")

@@ -2,8 +2,11 @@
 
 import json
 import zipfile
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 
@@ -14,7 +17,7 @@ import dialgym
 from agents.storage.archive import Archive
 from benchmarks.zoo.__main__ import CHOSEN as CHOSEN_FILE
 from benchmarks.zoo.candidates import candidates
-from benchmarks.zoo.folder import write_zoo
+from benchmarks.zoo.folder import that_stay, write_zoo
 from dialgym.experiments import panel as panels
 from dialgym.experiments.panel import Panel
 from dialgym.experiments.row_files import read_row
@@ -117,6 +120,24 @@ def test_the_folder_has_weights_settings_and_cards(rows, tmp_path, monkeypatch):
     assert (
         Archive(folder / "model.zip", "model").read("settings")["attributes"]["_last_obs"] is None
     )
+
+
+def test_an_agent_stays_where_no_better_training_is_at_hand(rows, tmp_path):
+    zoo, [best] = tmp_path / "zoo", candidates(CHOSEN, [rows])[0]
+    assert that_stay([best], zoo, CHOSEN) == []
+    write_zoo([best], zoo)
+    [agent] = read_zoo(zoo)
+    weights = (zoo / agent.name / "model.zip").read_bytes()
+    worse, better = (
+        replace(best, play=partial(replace, best.episodes, returns=np.full((1, 24), value)))
+        for value in (-99.0, 99.0)
+    )
+    assert that_stay([], zoo, CHOSEN) == that_stay([worse], zoo, CHOSEN) == [agent]
+    assert that_stay([better], zoo, CHOSEN) == that_stay([], zoo, {"tiny": []}) == []
+    write_zoo([], zoo, [agent])
+    assert read_zoo(zoo) == [agent]
+    assert (zoo / agent.name / "model.zip").read_bytes() == weights
+    assert f"({agent.name}/README.md)" in (zoo / "README.md").read_text("utf-8")
 
 
 def test_an_agent_of_the_zoo_learns_on_with_new_optimizers(rows, tmp_path, monkeypatch):
