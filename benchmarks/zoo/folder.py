@@ -89,7 +89,7 @@ def write_zoo(
         ValueError: there are none, two have one name, a model is not that of its row, or the whole
             is larger than `largest` bytes; the folder is then as it was.
     """
-    names = [one.name for one in [*found, *stay]]
+    names = [*(one.name for one in found), *(agent.name for agent in stay)]
     if not names or len({*names}) < len(names):
         raise ValueError(
             f"the zoo: expected agents of different names, got {names or 'no row with its model'}. "
