@@ -19,7 +19,9 @@ from dialgym.errors import one_of
 from dialgym.io.files import write_atomically
 from dialgym.io.tables import Row
 from dialgym.registry import entry_of
+from dialgym.tasks import NamesTruth
 from dialgym.tasks.base import SYSTEM, USER
+from dialgym.views.dialogue import Dialogue
 from dialgym.views.making import make
 
 OPENING = "Wordle:"
@@ -108,7 +110,7 @@ def write_lmrl_gym(dataset: Any, path: Path) -> None:
     one_of("the task", task, FORMS, "dialogues in LMRL-Gym's form")
     ending, lines = FORMS[task]
     one_of("the ending of the file", path.suffix, (ending,), f"{task} in LMRL-Gym's form")
-    env = make(env_id, **{**settings, "truths": True})
+    env = make(env_id, **settings)
     content = "".join(lines(dataset, env))
     write_atomically(path, lambda temporary: temporary.write_text(content, encoding="utf-8"))
 
@@ -146,8 +148,10 @@ def _word(row: Row, env: gym.Env[Any, Any]) -> list[str]:
     """The hidden thing, which the seed of a dialogue draws; none of one that was imported."""
     if row["policy"] == LOGGED:
         return []
-    _, info = env.reset(seed=int(row["seed"]), options=json.loads(row["options"] or "{}"))
-    return [_ARTICLE.sub("", info["truth"]).removesuffix("?")]
+    env.reset(seed=int(row["seed"]), options=json.loads(row["options"] or "{}"))
+    dialogue: Dialogue = env.unwrapped.dialogue  # type: ignore[attr-defined]
+    assert isinstance(dialogue.task, NamesTruth)
+    return [_ARTICLE.sub("", dialogue.task.naming(dialogue.state)).removesuffix("?")]
 
 
 FORMS: Mapping[str, tuple[str, Callable[[Any, gym.Env[Any, Any]], Iterator[str]]]] = {
