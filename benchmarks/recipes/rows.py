@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from agents.experiments.job import finished
 from benchmarks.recipes.job import RecipeJob
-from benchmarks.recipes.recipe import Recipe, read_recipe
+from benchmarks.recipes.recipe import Recipe
 from benchmarks.recipes.tables import lines, report
 from dialgym.experiments.row import AS_NAMED, COLUMNS, episode_means
 from dialgym.experiments.rules import Fingerprint, RowOrigin, older_rules
@@ -92,42 +90,37 @@ def recipe_row_problems(values: Mapping[str, Any]) -> Iterator[str]:
         yield "hashes: expected the SHA-256 of the weights"
 
 
-def recipe_table(name: str, home: Path, command: str) -> str:
+def recipe_table(recipe: Recipe, rows: Rows, command: str) -> str:
     """The table of a recipe's committed rows, as Markdown; without rows, how to make them.
 
     Args:
-        name: of the recipe.
-        home: the folder of the rows of all recipes.
+        recipe: of which.
+        rows: of it.
         command: that makes the rows.
     """
-    recipe = read_recipe(name)
-    rows = read_recipe_rows(recipe, home)
     if not rows:
         return f"Not yet made: no rows are committed. `{command}` makes them.\n"
     return report(recipe, lines(rows)) + _notes(recipe, rows)
 
 
-def recipes_table(names: Iterable[str], home: Path) -> str:
-    """The committed rows of recipes, with what they cost, as Markdown."""
-    found = {name: read_recipe_rows(read_recipe(name), home) for name in names}
-    lines = [[name, *_count_and_cost([rows])] for name, rows in found.items()]
-    return markdown_table(
-        [["recipe", "rows", "CPU h"], *lines, ["all", *_count_and_cost(found.values())]]
-    )
+def recipes_table(found: Mapping[str, Rows]) -> str:
+    """How many rows recipes have, by name, and what they cost, as Markdown."""
+    costs = {name: (len(rows), cpu_seconds(rows)) for name, rows in found.items()}
+    costs["all"] = sum(n for n, _ in costs.values()), sum(cost for _, cost in costs.values())
+    lines = [[name, f"{n:,}", f"{cost / 3600:.2f}"] for name, (n, cost) in costs.items()]
+    return markdown_table([["recipe", "rows", "CPU h"], *lines])
 
 
-def _count_and_cost(parts: Iterable[Rows]) -> tuple[str, str]:
-    values = [row for rows in parts for row in rows.values()]
-    hours = sum(row["cost"]["cpu_seconds"] for row in values) / 3600
-    return f"{len(values):,}", f"{hours:.2f}"
+def cpu_seconds(rows: Rows) -> float:
+    """What rows cost in all."""
+    return float(sum(values["cost"]["cpu_seconds"] for values in rows.values()))
 
 
 def _notes(recipe: Recipe, rows: Rows) -> str:
     """Methods without rows, cost and older rules, in a paragraph."""
     made = {job.method.name for job in rows}
     missing = [n for n, method in recipe.methods.items() if not method.hidden and n not in made]
-    seconds = np.sum([values["cost"]["cpu_seconds"] for values in rows.values()])
-    notes = [f"{len(rows)} rows, {seconds / 60:,.0f} CPU-minutes."]
+    notes = [f"{len(rows)} rows, {cpu_seconds(rows) / 60:,.0f} CPU-minutes."]
     if missing:
         notes.append(f"No rows yet: {', '.join(missing)}.")
     if older := older_rules(_origin(job, values) for job, values in rows.items()):

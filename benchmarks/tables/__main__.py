@@ -16,7 +16,8 @@ from tempfile import TemporaryDirectory
 from types import MappingProxyType, ModuleType
 
 from benchmarks import doors, model_users, smollm2
-from benchmarks.recipes.rows import recipe_table, recipes_table
+from benchmarks.recipes.recipe import read_recipe
+from benchmarks.recipes.rows import read_recipe_rows, recipe_table, recipes_table
 from benchmarks.tables import (
     bargain,
     car_dealer,
@@ -156,11 +157,12 @@ def make(out: Path, panels: Mapping[str, str] = LEADERBOARD) -> None:
     for name, command in panels.items():
         where = ["--results", str(ROWS), "--markdown", str(out / f"{name}.md")]
         app(["leaderboard", *command.split(), *where], standalone_mode=False)
+    found = {}
     for name, command in RECIPES.items():
-        whole = f"{RECIPE} {command}"
-        write_text(out / f"{name}.md", recipe_table(command.split()[0], ROWS / "recipes", whole))
-    recipes = [command.split()[0] for command in RECIPES.values()]
-    write_text(out / f"{ALL_RECIPES}.md", recipes_table(recipes, ROWS / "recipes"))
+        recipe = read_recipe(command.split()[0])
+        found[recipe.name] = rows = read_recipe_rows(recipe, ROWS / "recipes")
+        write_text(out / f"{name}.md", recipe_table(recipe, rows, f"{RECIPE} {command}"))
+    write_text(out / f"{ALL_RECIPES}.md", recipes_table(found))
     for name, module in RECORDS.items():
         write_text(out / f"{name}.md", module.table(read_record(name)["figures"]))
     for name, panel in LMRL.items():

@@ -16,6 +16,7 @@ from agents.registry import name_of
 from agents.storage.archive import MODEL, Archive, copy_archive
 from agents.storage.models import OPTIMIZER
 from benchmarks.zoo.candidates import Candidate
+from dialgym.experiments.panel import panel_named
 from dialgym.experiments.result import Episodes
 from dialgym.experiments.statistics import Estimate, wilson
 from dialgym.experiments.tables import markdown_table
@@ -65,7 +66,9 @@ def that_stay(
     if not (out / ZOO_INDEX).is_file():
         return []
     means = {one.environment.id: one.episodes.mean_return for one in found}
-    ids = {(panel, f"dialgym/{name}") for panel, names in chosen.items() for name in names}
+    ids = {
+        (p, panel_named(p).environment(name).id) for p, names in chosen.items() for name in names
+    }
     return [
         agent
         for agent in read_zoo(out)

@@ -21,6 +21,8 @@ from dialgym.rollouts.episode_batch import Decisions, RecordedTurns, Role
 from dialgym.views.dialogue import Dialogue
 
 PURPOSE = "storing dialogues"
+IMPORTED = "logged"
+"""The policy of dialogues that were imported."""
 FOLDER = "{folder}"
 """Stands in stored settings for the folder in which the dialogues lie, wherever that is."""
 ROWS = 1024

@@ -197,18 +197,20 @@ def test_a_row_of_no_method_is_refused(scripted):
         rows.read_recipe_rows(fewer, home)
 
 
-def test_a_table_is_of_its_rows_and_names_what_has_none(scripted, monkeypatch):
+def test_a_table_is_of_its_rows_and_names_what_has_none(scripted):
     recipe, home = scripted
     more = {**SCRIPTED, "better": Method("better", ID, policy="consistent")}
-    monkeypatch.setattr(rows, "read_recipe", lambda name: replace(recipe, methods=more))
-    text = rows.recipe_table("scripted", home, "the command")
+    recipe = replace(recipe, methods=more)
+    found = rows.read_recipe_rows(recipe, home)
+    text = rows.recipe_table(recipe, found, "the command")
     assert f"| {ID} | random | 2 | -" in text
     assert "\nA note.\n" in text
     assert "4 rows, 0 CPU-minutes. No rows yet: better.\n" in text
     assert "the command" not in text
-    summed = rows.recipes_table(["scripted"], home).splitlines()
+    summed = rows.recipes_table({"scripted": found}).splitlines()
     assert summed[2:] == ["| scripted | 4 | 0.00 |", "| all | 4 | 0.00 |"]
-    empty = rows.recipe_table("scripted", home / "elsewhere", "the command")
+    nothing = rows.read_recipe_rows(recipe, home / "elsewhere")
+    empty = rows.recipe_table(recipe, nothing, "the command")
     assert empty == "Not yet made: no rows are committed. `the command` makes them.\n"
 
 

@@ -16,7 +16,15 @@ from dialgym.datasets.foreign.input_files import Choices, Source, read_conversat
 from dialgym.datasets.foreign.sizes import BPE, PARTIES, sized, within_reach
 from dialgym.datasets.foreign.speakers import ImportedDialogue, dialogues_of, is_rated
 from dialgym.datasets.packing import layout_of
-from dialgym.datasets.schema import FOLDER, Origin, Recorder, arrow, settings_beside, write_table
+from dialgym.datasets.schema import (
+    FOLDER,
+    IMPORTED,
+    Origin,
+    Recorder,
+    arrow,
+    settings_beside,
+    write_table,
+)
 from dialgym.io.archives import SPLITS
 from dialgym.io.files import parse_json, write_folder_atomically, write_text
 from dialgym.registry import entry_of
@@ -104,7 +112,7 @@ def _write(
         "window", f"{fitted.window} tokens, most of {fitted.sizes.turns} turns of the system"
     )
     settings = {"data": FOLDER, "window": fitted.window}
-    _write_tables(folder, fitted.dialogues, Origin(LOGGED, settings, SYSTEM, "logged"), report)
+    _write_tables(folder, fitted.dialogues, Origin(LOGGED, settings, SYSTEM, IMPORTED), report)
 
 
 def _for_task(
@@ -130,7 +138,7 @@ def _for_task(
             f"import: no dialogue fits into {entry.id}, whose window is {layout.window} tokens. "
             "Give it a larger one (--set window=...), or leave --task out."
         )
-    return fitting, Origin(entry.id, settings, layout.party, "logged")
+    return fitting, Origin(entry.id, settings, layout.party, IMPORTED)
 
 
 def _on_one_line(dialogue: ImportedDialogue) -> ImportedDialogue:

@@ -9,24 +9,19 @@ written here also have ``done`` there, by which short games are known to be over
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import gymnasium as gym
-
+from dialgym.datasets.schema import IMPORTED
 from dialgym.errors import one_of
 from dialgym.io.files import write_atomically
 from dialgym.io.tables import Row
 from dialgym.registry import entry_of
-from dialgym.tasks import NamesTruth
 from dialgym.tasks.base import SYSTEM, USER
-from dialgym.views.dialogue import Dialogue
 from dialgym.views.making import make
 
 OPENING = "Wordle:"
-LOGGED = "logged"
-"""Policy of dialogues that were imported."""
 OWN = ("sequence", "reward", "done", "lines", "correct", "word")
 """Columns of a row in one of the two forms."""
 MOST_QUESTIONS = 20
@@ -105,34 +100,33 @@ def write_lmrl_gym(dataset: Any, path: Path) -> None:
         ValueError: they are of another task or of several environments, the file has the other
             ending, or what was said is no question.
     """
-    env_id, settings = dataset.environment()
+    env_id, _ = dataset.environment()
     task = str(entry_of(env_id).row.task).rpartition(":")[2]
     one_of("the task", task, FORMS, "dialogues in LMRL-Gym's form")
     ending, lines = FORMS[task]
     one_of("the ending of the file", path.suffix, (ending,), f"{task} in LMRL-Gym's form")
-    env = make(env_id, **settings)
-    content = "".join(lines(dataset, env))
+    content = "".join(lines(dataset))
     write_atomically(path, lambda temporary: temporary.write_text(content, encoding="utf-8"))
 
 
-def _sequences(dataset: Iterable[Row], env: gym.Env[Any, Any]) -> Iterator[str]:
+def _sequences(dataset: Any) -> Iterator[str]:
     for row in dataset:
-        turns = row["turns"]
-        said = [
-            (" ".join(turn["text"]) if turn["said"] else turn["text"], float(turn["said"]))
-            for turn in turns
-        ]
-        sequence = [(OPENING + "\n", 0.0), *((text + "\n", is_action) for text, is_action in said)]
-        rewards = [turn["reward"] for turn in turns]
+        sequence, rewards = [(OPENING + "\n", 0.0)], []
+        for turn in row["turns"]:
+            text = " ".join(turn["text"]) if turn["said"] else turn["text"]
+            sequence.append((text + "\n", float(turn["said"])))
+            rewards.append(turn["reward"])
         line = {"sequence": sequence, "reward": rewards, "done": row["terminated"]}
         yield json.dumps(line) + "\n"
 
 
-def _conversations(dataset: Iterable[Row], env: gym.Env[Any, Any]) -> Iterator[str]:
+def _conversations(dataset: Any) -> Iterator[str]:
+    env_id, settings = dataset.environment()
+    env: Any = make(env_id, **settings).unwrapped
     yield json.dumps([_conversation(row, env) for row in dataset], indent=1) + "\n"
 
 
-def _conversation(row: Row, env: gym.Env[Any, Any]) -> dict[str, Any]:
+def _conversation(row: Row, env: Any) -> dict[str, Any]:
     texts = [turn["text"] for turn in row["turns"]]
     if wrong := [text for text in texts[::2] if not text.endswith("?")]:
         raise ValueError(
@@ -144,17 +138,15 @@ def _conversation(row: Row, env: gym.Env[Any, Any]) -> dict[str, Any]:
     return {"lines": lines, **facts, "word": _word(row, env)}
 
 
-def _word(row: Row, env: gym.Env[Any, Any]) -> list[str]:
+def _word(row: Row, env: Any) -> list[str]:
     """The hidden thing, which the seed of a dialogue draws; none of one that was imported."""
-    if row["policy"] == LOGGED:
+    if row["policy"] == IMPORTED:
         return []
     env.reset(seed=int(row["seed"]), options=json.loads(row["options"] or "{}"))
-    dialogue: Dialogue = env.unwrapped.dialogue  # type: ignore[attr-defined]
-    assert isinstance(dialogue.task, NamesTruth)
-    return [_ARTICLE.sub("", dialogue.task.naming(dialogue.state)).removesuffix("?")]
+    return [_ARTICLE.sub("", env.task.naming(env.dialogue.state)).removesuffix("?")]
 
 
-FORMS: Mapping[str, tuple[str, Callable[[Any, gym.Env[Any, Any]], Iterator[str]]]] = {
+FORMS: Mapping[str, tuple[str, Callable[[Any], Iterator[str]]]] = {
     "Wordle": (".jsonl", _sequences),
     "TwentyQuestions": (".json", _conversations),
 }
