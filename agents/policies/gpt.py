@@ -175,6 +175,7 @@ class GPTActorCritic(BasePolicy):
         if automaton is not None:
             self.masker = TokenMasker(automaton, getattr(space, "learner_tag", -1))
         self._build_features()
+        self._plan_masker: TokenMasker | None = None
         self.sampling = Sampling()  # of `with_decoding`
         self.caches = RolloutCaches(self.backbone, self.features)
         self.value_caches = self.caches
@@ -317,8 +318,23 @@ class GPTActorCritic(BasePolicy):
         return unrepeated(probabilities, seen, tag, least, self._ahead, self.decided)
 
     def _ahead(self, seen: Observed) -> Tensor:
-        """Probabilities (b, V) of the next tokens after what may come to be observed."""
-        return self.get_distribution(seen).distribution.probs  # type: ignore[union-attr]
+        """Probabilities (b, V) of the next tokens after what may come to be observed.
+
+        Where masks depend on more than the utterance they are not known ahead: what may be said in
+        any state is taken in their place, as logits of other tokens were never learned.
+        """
+        masker = self.masker or self._planning()
+        masks = None if masker is None else masker(seen.tokens, seen.lengths).cpu().numpy()
+        return self.get_distribution(seen, masks).distribution.probs  # type: ignore[union-attr]
+
+    def _planning(self) -> TokenMasker | None:
+        """The masks of the space's `union_automaton`, made when first asked for."""
+        space = self.token_space
+        if self._plan_masker is None and self.config["mask"]:
+            automaton = getattr(space, "union_automaton", None)
+            if automaton is not None:
+                self._plan_masker = TokenMasker(automaton, space.learner_tag)
+        return self._plan_masker
 
     def utter(
         self,

@@ -34,7 +34,9 @@ def _unpack_box(unpacker: Unpacker, value: Json) -> spaces.Box:
 
 
 def _pack_tokens(packer: Packer, space: TokenBox, place: str) -> Json:
-    automaton = space.automaton
+    automaton, union = space.automaton, None
+    if automaton is None:
+        union = space.union_automaton
     return {
         "tokenizer": packer.pack(space.tokenizer, f"{place}.tokenizer"),
         "window": space.window,
@@ -42,16 +44,26 @@ def _pack_tokens(packer: Packer, space: TokenBox, place: str) -> Json:
         "limits": packer.pack(space.limits),
         "transitions": packer.pack(automaton and automaton.transitions, f"{place}.transitions"),
         "allowed": packer.pack(automaton and automaton.allowed, f"{place}.allowed"),
+        "union_transitions": packer.pack(union and union.transitions, f"{place}.union_transitions"),
+        "union_allowed": packer.pack(union and union.allowed, f"{place}.union_allowed"),
     }
 
 
 def _unpack_tokens(unpacker: Unpacker, value: Json) -> TokenBox:
     tokenizer = unpacker.unpack(value["tokenizer"])
     box = TokenBox(tokenizer, value["window"], value["learner_tag"], limits=value["limits"])
-    transitions, allowed = (unpacker.unpack(value[name]) for name in ("transitions", "allowed"))
-    automaton = None if transitions is None else TokenAutomaton(transitions, allowed)
+    automaton = _unpack_automaton(unpacker, value, "")
     box.__dict__["automaton"] = automaton  # in the place of what would be compiled
+    box.__dict__["union_automaton"] = automaton or _unpack_automaton(unpacker, value, "union_")
     return box
+
+
+def _unpack_automaton(unpacker: Unpacker, value: Json, kind: str) -> TokenAutomaton | None:
+    """None where there is none, or the file is older than its kind."""
+    transitions = unpacker.unpack(value.get(f"{kind}transitions"))
+    if transitions is None:
+        return None
+    return TokenAutomaton(transitions, unpacker.unpack(value[f"{kind}allowed"]))
 
 
 def _pack_parts(packer: Packer, space: Any, place: str) -> Json:

@@ -301,6 +301,13 @@ class Task(ABC):
         """Constraint of `party`, where that is the same in every state; else None."""
         return AnyText()
 
+    def union_constraint(self, party: str) -> Constraint | None:
+        """Constraint of all that `party` may say in any state; None where there is none such.
+
+        It is what a policy plans the rest of an utterance by, whose masks it is not yet given.
+        """
+        return self.static_constraint(party)
+
     def constraint(self, state: Any, party: str) -> Constraint:
         """Constraint of `party` in this state: the source of every action mask."""
         return self.static_constraint(party) or AnyText()

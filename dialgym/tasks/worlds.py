@@ -333,6 +333,9 @@ class WorldTask(Task):
             return AnyText()
         return self._tries[0] if self.world.allowed.all() else None
 
+    def union_constraint(self, party: str) -> Constraint:
+        return self.static_constraint(party) or WordTrie(self.world.commands)
+
     def constraint(self, state: WorldState, party: str) -> Constraint:
         return self.constraint_at(state.seen[-1] if state.seen else 0, party)
 

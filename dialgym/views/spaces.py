@@ -34,6 +34,8 @@ class TokenBox(gym.spaces.Box):
         learner_tag: the token that opens the learner's utterances.
         constraint: what the learner may ever say; None where that depends on more than the
             utterance so far (then only the env's `action_masks()` knows it).
+        union: what the learner may say in some state, for plans of an utterance where `constraint`
+            is None; None where it is the constraint, or not known.
         limits: most tokens of an utterance, ``<end>`` included, by speaker; those not named have
             no limit.
     """
@@ -45,6 +47,7 @@ class TokenBox(gym.spaces.Box):
         learner_tag: int,
         constraint: Constraint | None = None,
         limits: Mapping[str, int] | None = None,
+        union: Constraint | None = None,
     ) -> None:
         super().__init__(0, tokenizer.vocab_size - 1, (window,), np.int32)
         self.vocab_size = tokenizer.vocab_size
@@ -52,6 +55,7 @@ class TokenBox(gym.spaces.Box):
         self.tokenizer = tokenizer
         self.learner_tag = learner_tag
         self.constraint = constraint
+        self.union = union
         self.limits = dict(limits or {})
 
     @cached_property
@@ -61,9 +65,17 @@ class TokenBox(gym.spaces.Box):
             return None
         return compile_constraint(self.constraint, self.tokenizer)
 
+    @cached_property
+    def union_automaton(self) -> TokenAutomaton | None:
+        """The union over tokens, compiled on first use; the constraint's where that is known."""
+        if self.automaton is not None or self.union is None:
+            return self.automaton
+        return compile_constraint(self.union, self.tokenizer)
+
     def __getstate__(self) -> dict[str, Any]:
-        """Without the compiled automaton, which is quickly made again."""
-        return {key: value for key, value in self.__dict__.items() if key != "automaton"}
+        """Without the compiled automata, which are quickly made again."""
+        compiled = ("automaton", "union_automaton")
+        return {key: value for key, value in self.__dict__.items() if key not in compiled}
 
 
 def utterance_spaces(task: Task, party: str) -> tuple[gym.spaces.Text, gym.spaces.Text]:
@@ -195,9 +207,10 @@ class TokenLayout:
     def space(self) -> TokenBox:
         """The observation space of the party."""
         constraint = self.task.static_constraint(self.party)
+        union = self.task.union_constraint(self.party) if constraint is None else None
         limits = {speaker: self.limit(speaker) for speaker in self.task.voices}
         limits[self.party] = self.said_limit
-        return TokenBox(self.tokenizer, self.window, self.tag, constraint, limits)
+        return TokenBox(self.tokenizer, self.window, self.tag, constraint, limits, union)
 
 
 def tokenizer_of(task: Task, spec: Any = None) -> Tokenizer:

@@ -381,6 +381,9 @@ class Bargain(Task):
     def static_constraint(self, party: str) -> Constraint | None:
         return None if self.constrained else AnyText()
 
+    def union_constraint(self, party: str) -> Constraint:
+        return self.static_constraint(party) or self._union
+
     def constraint(self, state: BargainState, party: str) -> Constraint:
         return self.constraint_of(self.table(state, self.parties.index(party)))
 
@@ -391,6 +394,11 @@ class Bargain(Task):
     @cached_property
     def _tries(self) -> list[WordTrie]:
         return [WordTrie(filter(None, texts)) for texts in self.texts]
+
+    @cached_property
+    def _union(self) -> WordTrie:
+        """Texts of the acts that are possible with any table."""
+        return WordTrie(dict.fromkeys(text for row in self.texts for text in row if text))
 
     def words(self) -> Sequence[str]:
         """Those of all acts, and of what the parties are told."""

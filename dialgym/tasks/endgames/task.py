@@ -336,12 +336,15 @@ class Endgames(Task):
             return None
         return self._tries[party] if self.limited else AnyText()
 
+    def union_constraint(self, party: str) -> Constraint:
+        return self.static_constraint(party) or self._tries[party]
+
     def constraint(self, state: EndgameState, party: str) -> Constraint:
         static = self.static_constraint(party)
         # who is not to move says nothing: any of its moves will do
         if static is None and self.speaker(state) == party and not state.over:
             return WordTrie(self.text(state, code) for code in legal(state).moves)
-        return static or self._tries[party]
+        return self.union_constraint(party)
 
     @cached_property
     def _tries(self) -> Mapping[str, WordTrie]:

@@ -373,6 +373,9 @@ class ServiceDesk(Task):
             return None
         return self.texts.grammars[party] if self.constrained else AnyText()
 
+    def union_constraint(self, party: str) -> Constraint:
+        return self.static_constraint(party) or self.texts.grammars[party]
+
     def constraint(self, state: DeskState, party: str) -> Constraint:
         return self.static_constraint(party) or WordTrie(
             self.acts[SYSTEM].texts(state)  # type: ignore[attr-defined]

@@ -391,6 +391,9 @@ class SlotFilling(Task):
             return AnyText()
         return None if any(self.masks) else self._phrases(self.summary_acts.unmasked)
 
+    def union_constraint(self, party: str) -> Constraint:
+        return self.static_constraint(party) or WordTrie(self.summary_acts.phrases)
+
     def constraint(self, state: SlotFillingState, party: str) -> Constraint:
         return self.static_constraint(party) or self._phrases(self.acts[SYSTEM].mask(state))
 

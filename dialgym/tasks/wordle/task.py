@@ -329,11 +329,14 @@ class Wordle(Task):
             return None if self.hard_mode else self.guess_lexicon
         return Letters(ALPHABET, LENGTH) if self.mask == "letters" else AnyText()
 
+    def union_constraint(self, party: str) -> Constraint:
+        return self.static_constraint(party) or self.guess_lexicon
+
     def constraint(self, state: WordleState, party: str) -> Constraint:
         if party == SYSTEM and self.mask == "words" and self.hard_mode and state.guesses:
             keeps = self.keeps_hints(state, self.guess_letters)
             return WordTrie(self.guesses[i] for i in np.flatnonzero(keeps))
-        return self.static_constraint(party) or self.guess_lexicon
+        return self.union_constraint(party)
 
     def batch(self, size: int, learner: str, simulator: Speaker) -> DialogueBatch | None:
         plain = self.secret_mode == "fixed" and self.host == "honest" and not self.hard_mode
