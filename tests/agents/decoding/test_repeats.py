@@ -10,12 +10,16 @@ from gymnasium import spaces
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import agents.storage.spaces  # noqa: F401  (how spaces are kept)
 from agents.decoding.repeats import MOST_DECIDED, Decided, Earlier, leading_along, unrepeated
 from agents.models.observations import Observed
 from agents.policies.value import ValueGPTPolicy
+from agents.storage.values import Packer, Unpacker
+from dialgym.language import WordTrie, compile_constraint
 from dialgym.language.tokenizers import END, TAGS
+from dialgym.views.spaces import TokenBox
 from tests.support.toy_policies import SMALL, policy
-from tests.support.toy_tokens import V, box
+from tests.support.toy_tokens import TOKENIZER, V, box
 
 YOU, USER = TAGS["system"], TAGS["user"]
 A, B, C, D = 5, 6, 7, 8
@@ -286,6 +290,66 @@ def test_a_policy_forgets_what_it_decided_before_it_changed(kind):
     assert utterances(model, windows()) == utterances(fresh, windows())
     model.set_training_mode(True)
     assert not model.decided.tokens
+
+
+def stubborn(masked: str):
+    """A policy that would say "ab" again, and has learned nothing of what it may never say.
+
+    Without masks `d`, which it may not say, is the likeliest after every letter; of what it may,
+    `a` (0.6) or `c` first, `b` second, and the end after two. `masked`: who knows masks ahead.
+    """
+    words = WordTrie(["ab", "cb"])
+    spaces_of = {
+        "space": TokenBox(TOKENIZER, 64, YOU, words),
+        "union": TokenBox(TOKENIZER, 64, YOU, union=words),
+        "nobody": TokenBox(TOKENIZER, 64, YOU),
+    }
+    model = policy(spaces_of[masked])
+    bias = torch.full((V,), -20.0)
+    bias[[A, C, D, B, END]] = torch.tensor([2.0, 1.6, 9.0, 1.0, 0.0])
+    model.policy_head = Constant(bias)
+    return model
+
+
+class Constant(torch.nn.Module):
+    """A head with the same logits everywhere."""
+
+    def __init__(self, logits):
+        super().__init__()
+        self.logits = torch.nn.Parameter(logits)
+
+    def forward(self, hidden):  # (..., d) to (..., V)
+        return self.logits.expand(*hidden.shape[:-1], -1)
+
+
+def said_with_masks(model):
+    """What is said after "ab", with masks given for one token at a time, as an env gives them."""
+    automaton = compile_constraint(WordTrie(["ab", "cb"]), TOKENIZER)
+    window, said = [*SAID_AB], []
+    while END not in said and len(said) < 4:
+        row = np.zeros((1, 64), np.int32)
+        row[0, : len(window)] = window
+        mask = automaton.allowed[automaton.walk(said)][None]
+        said.append(int(model._predict(torch.from_numpy(row), True, mask)))
+        window.append(said[-1])
+    return said
+
+
+@pytest.mark.parametrize(
+    ("masked", "says"),
+    [("space", [C, B, END]), ("union", [C, B, END]), ("nobody", [A, B, END])],
+)
+def test_what_may_never_be_said_is_not_planned(masked, says):
+    assert said_with_masks(stubborn(masked)) == says
+
+
+def test_a_saved_space_keeps_the_union(tmp_path):
+    space = TokenBox(TOKENIZER, 64, YOU, union=WordTrie(["ab", "cb"]))
+    packer = Packer()
+    kept = Unpacker(packer.arrays).unpack(packer.pack(space))
+    assert kept.automaton is None
+    assert (kept.union_automaton.allowed == space.union_automaton.allowed).all()
+    assert (kept.union_automaton.transitions == space.union_automaton.transitions).all()
 
 
 @pytest.mark.parametrize("least", [0.0, -1, 1.5])
