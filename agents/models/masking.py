@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -145,6 +146,36 @@ class TokenMasker(nn.Module):
         for place, (token, on) in enumerate(zip(rows.T, going_on.T, strict=True)):
             states[place + 1] = np.where(on, self.moves[states[place] + token], 0)
         return torch.from_numpy(states[1:].T // self.stride).to(tokens.device)
+
+
+def masker_of(space: Any, name: str) -> TokenMasker | None:
+    """The masker of a space's automaton of that name; None where it has none."""
+    automaton = getattr(space, name, None)
+    return None if automaton is None else TokenMasker(automaton, getattr(space, "learner_tag", -1))
+
+
+class PlannedMasks:
+    """Masks of tokens to come, where those of an env depend on more than the utterance.
+
+    They are not known ahead. What may be said in any state is taken in their place: the logits of
+    other tokens were never learned.
+
+    Args:
+        space: has an automaton of that, `union_automaton`, or not; it is asked when first needed.
+    """
+
+    def __init__(self, space: Any) -> None:
+        self.space = space
+
+    @cached_property
+    def masker(self) -> TokenMasker | None:
+        """Of the automaton; None without one."""
+        return masker_of(self.space, "union_automaton")
+
+    def __call__(self, seen: Any) -> np.ndarray | None:
+        """Allowed tokens (b, V) bool after each observation; None where nothing is known."""
+        masker = self.masker
+        return None if masker is None else masker(seen.tokens, seen.lengths).numpy()
 
 
 def _moves(automaton: Any) -> tuple[np.ndarray, int]:

@@ -28,7 +28,7 @@ from agents.models.build import Execution, build_networks, make_optimizer
 from agents.models.cache import to_device
 from agents.models.exported import save_pretrained
 from agents.models.heads import log_probs_of, masked_logits
-from agents.models.masking import FORBIDDEN, TokenMasker, fitting
+from agents.models.masking import FORBIDDEN, PlannedMasks, fitting, masker_of
 from agents.models.observations import (
     FeatureEmbedding,
     Observed,
@@ -169,13 +169,10 @@ class GPTActorCritic(BasePolicy):
         self.backbone = networks.backbone
         self.value_backbone = networks.value_backbone
         self.policy_head, self.value_head = networks.policy_head, networks.value_head
-        automaton = getattr(space, "automaton", None) if c["mask"] else None
         self.reads_masks: bool = c["mask"] and has_masks(self.observation_space)
-        self.masker: TokenMasker | None = None
-        if automaton is not None:
-            self.masker = TokenMasker(automaton, getattr(space, "learner_tag", -1))
+        self.masker = masker_of(space, "automaton") if c["mask"] else None
         self._build_features()
-        self._plan_masker: TokenMasker | None = None
+        self.planned_masks = PlannedMasks(space)
         self.sampling = Sampling()  # of `with_decoding`
         self.caches = RolloutCaches(self.backbone, self.features)
         self.value_caches = self.caches
@@ -318,23 +315,9 @@ class GPTActorCritic(BasePolicy):
         return unrepeated(probabilities, seen, tag, least, self._ahead, self.decided)
 
     def _ahead(self, seen: Observed) -> Tensor:
-        """Probabilities (b, V) of the next tokens after what may come to be observed.
-
-        Where masks depend on more than the utterance they are not known ahead: what may be said in
-        any state is taken in their place, as logits of other tokens were never learned.
-        """
-        masker = self.masker or self._planning()
-        masks = None if masker is None else masker(seen.tokens, seen.lengths).cpu().numpy()
+        """Probabilities (b, V) of the next tokens after what may come to be observed."""
+        masks = self.planned_masks(seen) if self.masker is None and self.config["mask"] else None
         return self.get_distribution(seen, masks).distribution.probs  # type: ignore[union-attr]
-
-    def _planning(self) -> TokenMasker | None:
-        """The masks of the space's `union_automaton`, made when first asked for."""
-        space = self.token_space
-        if self._plan_masker is None and self.config["mask"]:
-            automaton = getattr(space, "union_automaton", None)
-            if automaton is not None:
-                self._plan_masker = TokenMasker(automaton, space.learner_tag)
-        return self._plan_masker
 
     def utter(
         self,

@@ -302,10 +302,7 @@ class Task(ABC):
         return AnyText()
 
     def union_constraint(self, party: str) -> Constraint | None:
-        """Constraint of all that `party` may say in any state; None where there is none such.
-
-        It is what a policy plans the rest of an utterance by, whose masks it is not yet given.
-        """
+        """Constraint of all that `party` may say in any state, for plans of its utterances."""
         return self.static_constraint(party)
 
     def constraint(self, state: Any, party: str) -> Constraint:
@@ -344,8 +341,8 @@ class Task(ABC):
     def situation(self, state: Any, party: str) -> Any:
         """Knowledge of `party`, equal in dialogues that are alike to it: the source of `anchor`.
 
-        Of strings, numbers, arrays, sets, sequences and mappings with names as keys; by default
-        what is in its transcript. A task in which the order does not matter gives a set.
+        Of strings, numbers, arrays, sets (where no order matters), sequences and mappings with
+        names as keys; by default what is in its transcript.
         """
         return self.transcript(state, party)
 
@@ -357,10 +354,7 @@ class Task(ABC):
         return blake2b(text.encode(), digest_size=8).hexdigest()
 
     def batch(self, size: int, learner: str, simulator: Speaker) -> DialogueBatch | None:
-        """A vectorised form of `size` dialogues, or None where there is none.
-
-        `simulator` plays the other party; the forms of `batches` know theirs by its class.
-        """
+        """A vectorised form of `size` dialogues with a `simulator`, or None where there is none."""
         if learner not in self.batches:
             return None
         simulated, form = self.batches[learner]
@@ -395,10 +389,7 @@ class Task(ABC):
     def options_of_rows(
         self, options: Mapping[str, Any], count: int
     ) -> Sequence[Mapping[str, Any]]:
-        """Return the options by which `count` rows of a batch begin: each row's, or those of all.
-
-        A task whose batches take a value for each row gives `count` of them.
-        """
+        """Options by which `count` rows of a batch begin: `count` of them, or one for all rows."""
         return [options]
 
     def check_options(self, options: Mapping[str, Any] | None) -> Mapping[str, Any]:

@@ -397,7 +397,6 @@ class Bargain(Task):
 
     @cached_property
     def _union(self) -> WordTrie:
-        """Texts of the acts that are possible with any table."""
         return WordTrie(dict.fromkeys(text for row in self.texts for text in row if text))
 
     def words(self) -> Sequence[str]:

@@ -309,8 +309,7 @@ class Wordle(Task):
         return other
 
     def keeps_hints(self, state: WordleState, words: np.ndarray) -> np.ndarray:
-        """Hard mode, for words as letters (k, 5): (k,) bool, whether every green letter stays and
-        every yellow one is used again."""
+        """(k,) bool of words as letters (k, 5): green letters stay, yellow ones come again."""
         keeps = np.ones(len(words), bool)
         for guess, pattern in zip(state.guesses, state.patterns):
             if pattern == INVALID:
