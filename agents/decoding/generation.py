@@ -87,8 +87,9 @@ def read_prompts(policy: GPTActorCritic, tokens: Tensor, max_tokens: int | None 
     hidden = caches.read(Observed.of(tokens))
     ends = lengths.cpu().numpy()
     states = np.zeros_like(ends)
-    if policy.masker is not None:
-        states = policy.masker.states(tokens, lengths).cpu().numpy()
+    masker = policy.planned_masks.masker
+    if masker is not None:
+        states = masker.states(tokens, lengths).cpu().numpy()
     return Prompts(
         tokens,
         ends,
@@ -216,9 +217,9 @@ class Continuations:
 
     def next_log_probs(self, rows: np.ndarray, at_random: np.ndarray | None = None) -> Tensor:
         """Log-probabilities (b, V) of the next token of `rows`, -inf where it is forbidden."""
-        index, masker, allowed = self.index(rows), self.policy.masker, None
+        index, masker, allowed = self.index(rows), self.policy.planned_masks.masker, None
         if masker is not None:
-            allowed = masker.allowed[self.index(self.state[rows])]
+            allowed = masker.allowed[torch.from_numpy(self.state[rows])].to(self.device)
         seen = self.seen[index]
         distribution = self.policy._distribution(seen, self.ends[index], allowed)
         logits: Tensor = distribution.distribution.logits  # type: ignore[union-attr]
@@ -242,8 +243,9 @@ class Continuations:
         places = self.index(self.starts[rows] + step)
         fits = places < self.seen.shape[1]
         self.seen[index[fits], places[fits]] = said[fits]
-        if self.policy.masker is not None:
-            moves, stride = self.policy.masker.moves, self.policy.masker.stride
+        masker = self.policy.planned_masks.masker
+        if masker is not None:
+            moves, stride = masker.moves, masker.stride
             self.state[rows] = moves[self.state[rows] * stride + spoken] // stride
         return (spoken != END) & (step + 1 < self.room[rows])
 

@@ -155,22 +155,23 @@ def masker_of(space: Any, name: str) -> TokenMasker | None:
 
 
 class PlannedMasks:
-    """Masks of tokens to come, where those of an env depend on more than the utterance.
+    """Masks of tokens to come in an utterance.
 
-    They are not known ahead. What may be said in any state is taken in their place: the logits of
-    other tokens were never learned.
+    Those of an env that depend on more than the utterance are not known ahead. What may be said in
+    any state is taken in their place: the logits of other tokens were never learned.
 
     Args:
         space: has an automaton of that, `union_automaton`, or not; it is asked when first needed.
+        masker: of all masks, where they depend on the utterance alone.
     """
 
-    def __init__(self, space: Any) -> None:
-        self.space = space
+    def __init__(self, space: Any, masker: TokenMasker | None) -> None:
+        self.space, self.static = space, masker
 
     @cached_property
     def masker(self) -> TokenMasker | None:
-        """Of the automaton; None without one."""
-        return masker_of(self.space, "union_automaton")
+        """The masker of tokens to come; None where nothing is known of them."""
+        return self.static or masker_of(self.space, "union_automaton")
 
     def __call__(self, seen: Any) -> np.ndarray | None:
         """Allowed tokens (b, V) bool after each observation; None where nothing is known."""

@@ -172,7 +172,7 @@ class GPTActorCritic(BasePolicy):
         self.reads_masks: bool = c["mask"] and has_masks(self.observation_space)
         self.masker = masker_of(space, "automaton") if c["mask"] else None
         self._build_features()
-        self.planned_masks = PlannedMasks(space)
+        self.planned_masks = PlannedMasks(space if c["mask"] else None, self.masker)
         self.sampling = Sampling()  # of `with_decoding`
         self.caches = RolloutCaches(self.backbone, self.features)
         self.value_caches = self.caches
@@ -316,7 +316,7 @@ class GPTActorCritic(BasePolicy):
 
     def _ahead(self, seen: Observed) -> Tensor:
         """Probabilities (b, V) of the next tokens after what may come to be observed."""
-        masks = self.planned_masks(seen) if self.masker is None and self.config["mask"] else None
+        masks = self.planned_masks(seen) if self.masker is None else None
         return self.get_distribution(seen, masks).distribution.probs  # type: ignore[union-attr]
 
     def utter(

@@ -173,10 +173,11 @@ def test_all_that_is_said_is_allowed():
                 assert set(letters) <= set(LETTERS)
 
 
-def test_beams_of_words_of_many_lengths_are_all_words():
+@pytest.mark.parametrize("known", ["constraint", "union"])  # the same in every state, or not
+def test_beams_of_words_of_many_lengths_are_all_words(known):
     words = {"a", "ab", "abc", "bcd", "cc", "dad"}
     torch.manual_seed(0)
-    space = TokenBox(TOKENIZER, WINDOW, SYSTEM, WordTrie(words))
+    space = TokenBox(TOKENIZER, WINDOW, SYSTEM, **{known: WordTrie(words)})
     kwargs = {"n_layer": 1, "n_head": 1, "n_embd": 8}
     model = ValueGPTPolicy(space, spaces.Discrete(V), lambda _: 1e-3, **kwargs)
     torch.nn.init.normal_(model.backbone.wte.weight)
