@@ -32,6 +32,7 @@ if TYPE_CHECKING:  # a class that is not named here is Any to a type checker
     from agents.acts.gp.committee import Committee
     from agents.acts.gp.policy import GPPolicy
     from agents.acts.gp.sarsa import GPSarsa
+    from agents.acts.groups import ActExpertIteration, ActGRPO
     from agents.acts.madpl import MADPL
     from agents.acts.pg import PG
     from agents.acts.q_network import QPolicy

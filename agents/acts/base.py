@@ -25,6 +25,7 @@ from torch import Tensor
 from agents.learner import Learner, LearnerOptions, SetupOptions
 from agents.policies.belief import BeliefPolicy
 from agents.storage.models import read_model
+from agents.updater import check_rewards
 
 
 class RolloutOptions(LearnerOptions, total=False):
@@ -175,8 +176,25 @@ class ActRollout(NamedTuple):
         return ActRollout(*(column[rows] for column in self))
 
 
+class Held(NamedTuple):
+    """A dialogue in each of n rows, of T steps; those that have ended rest."""
+
+    observations: np.ndarray  # (T, n, B) float32
+    actions: np.ndarray  # (T, n) int64, or (T, n, A) of 0 and 1
+    masks: np.ndarray  # (T, n, A) or (T, n, 2 A) bool
+    log_probs: np.ndarray  # (T, n) float32
+    values: np.ndarray  # (T, n) float32, of the policy's critic
+    rewards: np.ndarray  # (T, n), 0 for rows that rest
+    played: np.ndarray  # (T, n) bool
+    infos: list[list[dict[str, Any]]]  # T lists of n, after each step; empty for rows that rest
+
+    def decisions(self) -> tuple[Tensor, ...]:
+        """Observations, actions, masks and log-probabilities of the N decisions, step by step."""
+        return tuple(torch.as_tensor(column[self.played]) for column in self[:4])
+
+
 class ActAlgorithm(DialogueRollouts):
-    """Base of `PG` and `MADPL`: a rollout is a dialogue in each row of the env.
+    """Base of `PG`, `MADPL` and what compares dialogues of a group: a rollout is one of each row.
 
     Args:
         policy: `agents.BeliefPolicy`, or "MlpPolicy".
@@ -228,9 +246,49 @@ class ActAlgorithm(DialogueRollouts):
             self._n_updates += 1
         self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
 
-    rollout: ActRollout
+    def hold(self, env: VecEnv, callback: BaseCallback, seen: Any) -> Held | None:
+        """Hold a dialogue in each row, from the observations `seen` of those that have just begun.
 
-    def loss(self, batch: ActRollout) -> tuple[Tensor, dict[str, Tensor]]:
+        Rows that have ended go on unheard until all have. None where a callback wants to stop.
+        """
+        steps: list[tuple[np.ndarray, ...]] = []
+        heard: list[list[dict[str, Any]]] = []
+        playing = np.ones(env.num_envs, bool)
+        while playing.any():
+            masks = np.stack(env.env_method("action_masks"))
+            actions, values, log_probs = self._choose(seen, masks)
+            after, rewards, ended, all_infos = env.step(actions)
+            rewards = np.where(playing, rewards, 0)
+            check_rewards(rewards, self._where)
+            dones = ended & playing
+            infos = [info if on else {} for info, on in zip(all_infos, playing)]
+            self.num_timesteps += int(playing.sum())
+            callback.update_locals(locals())
+            if not callback.on_step():
+                return None
+            self._update_info_buffer(infos, dones)
+            rewards = rewards + self._final_values(infos, dones)
+            steps.append((seen, actions, masks, log_probs, values, rewards, playing.copy()))
+            heard.append(infos)
+            playing &= ~dones
+            seen = after
+        return Held(*(np.stack(column) for column in zip(*steps)), infos=heard)  # type: ignore[arg-type,misc]
+
+    @torch.no_grad()
+    def _choose(self, seen: np.ndarray, masks: np.ndarray) -> tuple[np.ndarray, ...]:
+        beliefs, _ = self.policy.obs_to_tensor(seen)
+        found = self.policy(beliefs, action_masks=masks)
+        actions, values, log_probs = (part.cpu().numpy() for part in found)
+        return actions, values[:, 0], log_probs
+
+    def _final_values(self, infos: list[dict[str, Any]], dones: np.ndarray) -> np.ndarray | float:
+        """(n_envs,): discounted value of what would have followed those that are done; here 0."""
+        return 0.0
+
+    rollout: Any
+    """N decisions that `train` passes over, with `weights` (N,) and `part(rows)`."""
+
+    def loss(self, batch: Any) -> tuple[Tensor, dict[str, Tensor]]:
         """The loss of a minibatch, and figures for the log."""
         raise NotImplementedError
 

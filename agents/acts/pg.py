@@ -15,7 +15,6 @@ from torch.nn.functional import mse_loss
 
 from agents.acts.base import ActAlgorithm, ActRollout, RolloutOptions
 from agents.returns import discounted_returns
-from agents.updater import check_rewards
 from dialgym.errors import one_of
 
 BASELINES = ("none", "mean", "value")
@@ -68,40 +67,18 @@ class PG(ActAlgorithm):
         return loss, metrics
 
     def collect(self, env: VecEnv, callback: BaseCallback) -> bool:
-        """A dialogue in each row; those that have ended go on unheard until all have."""
-        steps: list[tuple[np.ndarray, ...]] = []
-        rewards_of: list[np.ndarray] = []
-        seen: Any = env.reset()
-        playing = np.ones(env.num_envs, bool)
-        while playing.any():
-            masks = np.stack(env.env_method("action_masks"))
-            actions, values, log_probs = self._choose(seen, masks)
-            after, rewards, ended, all_infos = env.step(actions)
-            rewards = np.where(playing, rewards, 0)
-            check_rewards(rewards, self._where)
-            dones = ended & playing
-            infos = [info if on else {} for info, on in zip(all_infos, playing)]
-            self.num_timesteps += int(playing.sum())
-            callback.update_locals(locals())
-            if not callback.on_step():
-                return False
-            self._update_info_buffer(infos, dones)
-            steps.append((seen, actions, masks, log_probs, values, playing.copy()))
-            rewards_of.append(rewards + self._bootstrap_values(infos, dones))
-            playing &= ~dones
-            seen = after
-        self.rollout = self._decisions(steps, discounted_returns(np.stack(rewards_of), self.gamma))
+        held = self.hold(env, callback, env.reset())
+        if held is None:
+            return False
+        found = discounted_returns(held.rewards, self.gamma)[held.played]
+        base = {"none": 0.0, "mean": found.mean(), "value": held.values[held.played]}[self.baseline]
+        returns = (torch.as_tensor(array) for array in (found - base, found))
+        columns = (column.to(self.device) for column in (*held.decisions(), *returns))
+        self.rollout = ActRollout(*columns)
         return True
 
     @torch.no_grad()
-    def _choose(self, seen: np.ndarray, masks: np.ndarray) -> tuple[np.ndarray, ...]:
-        beliefs, _ = self.policy.obs_to_tensor(seen)
-        found = self.policy(beliefs, action_masks=masks)
-        actions, values, log_probs = (part.cpu().numpy() for part in found)
-        return actions, values[:, 0], log_probs
-
-    @torch.no_grad()
-    def _bootstrap_values(self, infos: list[dict[str, Any]], dones: np.ndarray) -> np.ndarray:
+    def _final_values(self, infos: list[dict[str, Any]], dones: np.ndarray) -> np.ndarray:
         """(n_envs,): gamma V of what would have followed where a limit cut a dialogue off."""
         values = np.zeros(len(dones), np.float32)
         if self.baseline == "value":
@@ -110,12 +87,3 @@ class PG(ActAlgorithm):
                     last, _ = self.policy.obs_to_tensor(infos[row]["terminal_observation"])
                     values[row] = self.gamma * float(self.policy.predict_values(last))
         return values
-
-    def _decisions(self, steps: list[tuple[np.ndarray, ...]], returns: np.ndarray) -> ActRollout:
-        columns = [np.stack(column) for column in zip(*steps)]
-        played = columns.pop()  # (T, n_envs)
-        seen, actions, masks, log_probs, values = (column[played] for column in columns)
-        found = returns[played]
-        base = {"none": 0.0, "mean": found.mean(), "value": values}[self.baseline]
-        arrays = (seen, actions, masks, log_probs, found - base, found)
-        return ActRollout(*(torch.as_tensor(array, device=self.device) for array in arrays))

@@ -5,15 +5,71 @@ Arrays by step are (T, n): T steps of n dialogues, those of a group side by side
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from agents.returns import turn_returns
+from agents.returns import discounted_returns, turn_returns
 
 BASELINES = ("mean", "leave-one-out", "batch")
 SCALES = ("group", "batch", "none")
 CREDITS = ("episode", "turn", "anchor", "prefix", "privileged", "exact")
 VALUES = ("prefix", "privileged", "exact")
 """Credits that are differences of values."""
+
+
+class Credit(NamedTuple):
+    """The credit of a turn, by the names of `agents.GRPO`, and its settings."""
+
+    name: str
+    baseline: str = "mean"
+    scale: str = "group"
+    gamma: float = 1.0  # from one turn to the next, of "turn" and "anchor"
+    weight: float = 1.0  # of "anchor"
+    trace: float = 0.0  # of "privileged"
+
+
+def credited(
+    credit: Credit,
+    rewards: np.ndarray,
+    said: np.ndarray,
+    ends: np.ndarray,
+    groups: np.ndarray,
+    known: np.ndarray | None = None,
+) -> np.ndarray:
+    """Advantages (T, n) float32 of what was said.
+
+    Args:
+        credit: which, and its settings.
+        rewards: (T, n), 0 where nothing was said.
+        said: (T, n) bool.
+        ends: (T, n) bool, what closes a turn; not looked at for the credit "episode".
+        groups: (n,) int.
+        known: (T, n): where turns begin, the names of situations (uint64) of "anchor", or the
+            values of the credits in `VALUES`.
+    """
+    how = credit.baseline, credit.scale
+    if credit.name in VALUES:
+        assert known is not None
+        turns = turn_numbers(ends)
+        rises = value_rises(rewards, known, turns, said)
+        if credit.name == "privileged":
+            rises = discounted_returns(rises, credit.trace)
+        if credit.name != "exact":
+            return of_steps(rises, turns)
+        return turn_advantages(rises, turns, said, same_turn(len(rises), groups), *how)
+    whole = group_advantages(rewards.sum(0, np.float64), groups, *how)
+    whole = np.broadcast_to(whole, said.shape)
+    if credit.name == "episode":
+        return whole
+    turns = turn_numbers(ends)
+    returns = turn_returns(rewards, turns, credit.gamma)
+    if credit.name == "turn":
+        return turn_advantages(returns, turns, said, same_turn(len(returns), groups), *how)
+    assert known is not None
+    labels = same_situation(known, turns, said, groups)
+    among = turn_advantages(returns, turns, said, labels, *how)
+    return whole + np.float32(credit.weight) * among
 
 
 def group_advantages(

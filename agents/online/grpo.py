@@ -20,14 +20,9 @@ from agents.online.credit import (
     CREDITS,
     SCALES,
     VALUES,
+    Credit,
+    credited,
     fitted_values,
-    group_advantages,
-    of_steps,
-    same_situation,
-    same_turn,
-    turn_advantages,
-    turn_numbers,
-    value_rises,
 )
 from agents.online.groups import GroupAlgorithm, GroupOptions
 from agents.online.ppo import clipped_surrogate
@@ -40,7 +35,6 @@ from agents.online.surrogates import (
     weighted_surrogate,
 )
 from agents.online.truths import continued, probabilities, probability_rises, turn_starts
-from agents.returns import discounted_returns, turn_returns
 from dialgym.errors import one_of, unknown
 
 CREDIT_KWARGS: Mapping[str, Mapping[str, float]] = {
@@ -63,7 +57,7 @@ class GRPO(GroupAlgorithm):
     coefficient of `kl` and `n_epochs` here. Deviations are those of the population, where TRL takes
     the sample's.
 
-    Others of its kind are settings of it:
+    `agents.ActGRPO` is the same over dialogue acts. Others of its kind are settings of it:
 
     - RLOO (Ahmadian et al. 2024, arXiv 2402.14740, equation 8): `baseline="leave-one-out"`,
       `scale_rewards="none"`.
@@ -260,28 +254,14 @@ class GRPO(GroupAlgorithm):
     ) -> np.ndarray:
         """(T, n) float32, by the rewards (T, n) of what was said (T, n) in the rollout, of whose
         turns `ends` (T, n) are the ends."""
-        groups, how = self._groups, (self.baseline, self.scale_rewards)
+        known = None
         if self.credit in VALUES:
-            turns = turn_numbers(ends)
-            values = self._state_values(sequences, rewards, said, ends)
-            rises = value_rises(rewards, values, turns, said)
-            if self.credit == "privileged":
-                rises = discounted_returns(rises, self.credit_kwargs["trace"])
-            if self.credit != "exact":
-                return of_steps(rises, turns)
-            return turn_advantages(rises, turns, said, same_turn(len(rises), groups), *how)
-        whole = group_advantages(rewards.sum(0, np.float64), groups, *how)
-        whole = np.broadcast_to(whole, said.shape)
-        if self.credit == "episode":
-            return whole
-        turns = turn_numbers(ends)
-        returns = turn_returns(rewards, turns, self.turn_gamma)
-        if self.credit == "turn":
-            labels = same_turn(len(returns), groups)
-            return turn_advantages(returns, turns, said, labels, *how)
-        labels = same_situation(self.rollout_buffer.steps("situations"), turns, said, groups)
-        among = turn_advantages(returns, turns, said, labels, *how)
-        return whole + np.float32(self.credit_kwargs["weight"]) * among
+            known = self._state_values(sequences, rewards, said, ends)
+        elif self.credit == "anchor":
+            known = self.rollout_buffer.steps("situations")
+        how = self.credit, self.baseline, self.scale_rewards, self.turn_gamma
+        own = (self.credit_kwargs.get(name, 0.0) for name in ("weight", "trace"))
+        return credited(Credit(*how, *own), rewards, said, ends, self._groups, known)
 
     def _state_values(
         self, sequences: Sequences, rewards: np.ndarray, said: np.ndarray, ends: np.ndarray

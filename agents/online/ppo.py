@@ -7,7 +7,7 @@ the gradient step.
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from typing import Any, Protocol, Unpack
 
 import numpy as np
 import torch
@@ -258,8 +258,20 @@ class SequencePPO(SequenceAlgorithm):
 # Losses of single decisions, (n,) each
 
 
+class Decisions(Protocol):
+    """n decisions of a rollout, of tokens or acts."""
+
+    @property
+    def log_probs(self) -> Tensor:
+        """(n,), under the policy that chose."""
+
+    @property
+    def advantages(self) -> Tensor:
+        """(n,)."""
+
+
 def clipped_surrogate(
-    batch: SequenceBatch, log_ratio: Tensor, clip_range: tuple[float, float]
+    batch: Decisions, log_ratio: Tensor, clip_range: tuple[float, float]
 ) -> tuple[Tensor, dict[str, Tensor]]:
     """-min(ratio A, clip(ratio, 1 - low, 1 + high) A) (Schulman et al. 2017, equation 7).
 

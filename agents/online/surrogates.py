@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from agents.buffers.sequences import SequenceBatch
-from agents.online.ppo import policy_metrics
+from agents.online.ppo import Decisions, policy_metrics
 
 LOSS_TYPES = ("grpo", "dr_grpo", "dapo", "bnpo", "cispo")
 RATIO_LEVELS = ("token", "sequence")
@@ -43,7 +43,7 @@ def log_ratios(batch: SequenceBatch, log_prob: Tensor, level: str) -> Tensor:
 
 
 def weighted_surrogate(
-    batch: SequenceBatch, log_prob: Tensor, log_ratio: Tensor, most: float
+    batch: Decisions, log_prob: Tensor, log_ratio: Tensor, most: float
 ) -> tuple[Tensor, dict[str, Tensor]]:
     """-sg(min(ratio, most)) A log pi: CISPO (MiniMax 2025, arXiv 2506.13585, equation 4).
 

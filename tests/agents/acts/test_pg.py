@@ -70,11 +70,11 @@ def test_a_dialogue_that_is_cut_is_bootstrapped_with_values_alone():
     model = made(baseline="value", gamma=0.5)
     last = np.ones(9, np.float32)
     infos = [{"TimeLimit.truncated": True, "terminal_observation": last}, {}, {}]
-    found = model._bootstrap_values(infos, np.array([True, True, False]))
+    found = model._final_values(infos, np.array([True, True, False]))
     with torch.no_grad():
         value = model.policy.predict_values(torch.tensor(last[None])).item()
     assert found.tolist() == [pytest.approx(0.5 * value), 0, 0]
-    assert not made(baseline="mean")._bootstrap_values(infos, np.array([True, True, False])).any()
+    assert not made(baseline="mean")._final_values(infos, np.array([True, True, False])).any()
 
 
 @pytest.mark.parametrize("baseline", by_day(["mean", "value"], "value"))

@@ -84,6 +84,10 @@ RUNS = {
     "gp-sarsa": Run("gp-sarsa", SLOTS, {}, quick=True),
     "committee": Run("committee", SLOTS, {}),
     "pg": Run("pg", WISHES, {}),
+    **{
+        name: Run(name, WISHES, {"group_size": 2, "kl": STEERED})
+        for name in ("act-grpo", "act-expert-iteration")
+    },
     "gdpl": Run("gdpl", WISHES, {"n_steps": 12}, quick=True),
     "madpl": Run("madpl", WISHES, {}),
     "ppo": Run(
