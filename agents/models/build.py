@@ -17,6 +17,7 @@ from agents.models.heads import PolicyHead, ValueHead
 from agents.models.lora import add_lora
 from agents.models.observations import token_space
 from agents.registry import load_name
+from agents.storage.base_weights import mark_base
 from dialgym.errors import unknown
 
 SIZES = ("preset", "n_layer", "n_head", "n_embd", "positions", "init_std")
@@ -101,8 +102,7 @@ def build_networks(space: Any, config: Mapping[str, Any]) -> Networks:
     space = token_space(space)
     vocab_size = int(space.high.max()) + 1
     backbone, head = _backbone(space, vocab_size, config)
-    if config["lora"] is not None:
-        add_lora(backbone, config["lora"])
+    _add_adapters(backbone, config)
     execution: Execution = config["execution"]
     backbone.gradient_checkpointing = execution.gradient_checkpointing
     tied_to = backbone.embedding if config["tie"] and head is None else None
@@ -144,9 +144,9 @@ def made_critic(given: Any, space: Any, backbone: Any) -> Any:
     for name in settings:
         if name not in known:
             raise unknown("setting", name, (*known, "class"), CRITIC)
-    critic, _ = _backbone(space, vocab_size, {**dict.fromkeys(known), **settings})
-    if settings.get("lora") is not None:
-        add_lora(critic, settings["lora"])
+    config = {**dict.fromkeys(known), **settings}
+    critic, _ = _backbone(space, vocab_size, config)
+    _add_adapters(critic, config)
     critic.gradient_checkpointing = backbone.gradient_checkpointing
     return critic
 
@@ -247,6 +247,15 @@ def _backbone(space: Any, vocab_size: int, config: Mapping[str, Any]) -> tuple[A
     from agents.models.pretrained import load_backbone
 
     return load_backbone(config["pretrained"], space.tokenizer, space.shape[0])
+
+
+def _add_adapters(backbone: nn.Module, config: Mapping[str, Any]) -> None:
+    """Put adapters into a backbone where they are asked for."""
+    if config["lora"] is None:
+        return
+    add_lora(backbone, config["lora"])
+    if config["pretrained"] is not None:
+        mark_base(backbone)
 
 
 def check_same_tokens(ours: Any, theirs: Any, who: str, window: bool = True) -> None:

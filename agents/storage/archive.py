@@ -38,7 +38,7 @@ LARGEST_JSON = 2**28
 """Bytes of the largest compressed member that is read."""
 SMALL_ARRAYS = 2**20
 """Bytes of arrays that are compressed, as JSON is."""
-SMALL_TABLES = 2**23
+SMALL_TABLES = 2**27
 """The same of a model's settings: their tables of grammar and masks are mostly zeros."""
 Place = str | Path | IO[bytes]
 DAMAGED = (*UNREADABLE, RuntimeError, OverflowError)

@@ -20,6 +20,7 @@ from stable_baselines3.common.utils import check_for_correct_spaces
 
 from agents.registry import NETWORK_KEYS, POLICIES, find, home_of, load_class, name_of, named, names
 from agents.storage.archive import MODEL, Archive, ForeignFile, model_archive, write_archive
+from agents.storage.base_weights import with_bases, without_bases
 from agents.storage.locate import (
     beside,
     fetched_agent,
@@ -49,8 +50,8 @@ def save(
     """Write a model of Stable-Baselines3, ours or stock, to a file that is safe to load.
 
     The file is a zip: `algorithm.json`, `settings.json` and its arrays, `policy.safetensors`,
-    `optimizer.safetensors`, and others where the algorithm has more networks. A path is written
-    atomically.
+    `optimizer.safetensors`, and others where the algorithm has more networks. Of a pretrained model
+    beneath adapters it has the place and a digest, not the weights. A path is written atomically.
 
     Args:
         model: any algorithm.
@@ -83,12 +84,17 @@ def write_model(
     attributes["learned_normalized"] = learned_normalized(model)
     optimizers: dict[str, Any] = {}
     networks: dict[str, Any] = {}
+    bases: dict[str, dict[str, str]] = {}
     for name, state in model.get_parameters().items():
-        (optimizers if _is_optimizer(model, name) else networks)[name] = state
+        if _is_optimizer(model, name):
+            optimizers[name] = state
+        else:
+            networks[name], bases[name] = without_bases(recursive_getattr(model, name), state)
     cls = type(model)
     variables = {name: recursive_getattr(model, name) for name in _variables(model)}
     sections = {
         "algorithm": {"name": name_of(cls), "class": home_of(cls), "networks": list(networks)}
+        | ({"bases": bases} if any(bases.values()) else {})
         | _of_the_hub(),
         "settings": {"attributes": attributes, "variables": variables},
         **networks,
@@ -392,7 +398,11 @@ def _fitting(cls: Any, env: GymEnv, attributes: dict[str, Any], force_reset: boo
 
 def _parameters(archive: Archive, model: Any) -> dict[str, Any]:
     """Networks and optimizers of a file; where it has no state of optimizers, the model's own."""
-    networks = {name: archive.read(name) for name in archive.read("algorithm")["networks"]}
+    said = archive.read("algorithm")
+    networks = {name: archive.read(name) for name in said["networks"]}
+    for name, digests in said.get("bases", {}).items():
+        own = recursive_getattr(model, name)
+        networks[name] = with_bases(own, networks[name], digests, archive.name)
     if OPTIMIZER in archive.sections:
         return {**networks, **archive.read(OPTIMIZER)}
     own = {k: v for k, v in model.get_parameters().items() if _is_optimizer(model, k)}
