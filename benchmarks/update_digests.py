@@ -42,7 +42,8 @@ def main(names: list[str]) -> None:
 
 def cases(names: list[str]) -> list[str]:
     """The cases of algorithms by name, or all of the table's; a case may be named itself."""
-    known = [*CASES, *(name for name in ALGORITHMS if name not in CASES)]
+    given = [name for name, case in CASES.items() if case is not None]
+    known = [*given, *(name for name in ALGORITHMS if name not in CASES)]
     return [case for case in known if not names or {case, case.partition(":")[0]} & {*names}]
 
 

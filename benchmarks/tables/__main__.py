@@ -156,7 +156,8 @@ def make(out: Path, panels: Mapping[str, str] = LEADERBOARD) -> None:
     """Make the tables of docs/results with committed rows, in a folder; of panels those named."""
     for name, command in panels.items():
         where = ["--results", str(ROWS), "--markdown", str(out / f"{name}.md")]
-        app(["leaderboard", *command.split(), *where], standalone_mode=False)
+        if app(["leaderboard", *command.split(), *where], standalone_mode=False):
+            sys.exit(f"dialgym leaderboard {command}: failed, as it says above")
     found = {}
     for name, command in RECIPES.items():
         recipe = read_recipe(command.split()[0])
