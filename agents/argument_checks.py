@@ -118,8 +118,10 @@ BOUNDS: Mapping[str, Bounds] = {
     "value_coef": FROM_0,
     # of online learners
     "clip_range_high": POSITIVE,
+    "anchor_weight": FINITE,
     "critic_steps": COUNT,
     "empty_cost": FROM_0,
+    "epsilon_high": POSITIVE,
     "eta": POSITIVE,
     "mask_every": COUNT,
     "min_tokens": COUNT,

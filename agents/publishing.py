@@ -90,7 +90,7 @@ def _copy_sources(model: Any, folder: Path) -> dict[str, str]:
             found[str(place)] = str(target)
         return source
 
-    attributes = {"policy_kwargs": model.policy_kwargs, "trained_in": trained_in(model)}
+    attributes = {"trained_in": trained_in(model), **_networks(model)}
     with_tokenizer(with_pretrained(attributes, copy), copy)
     return found
 
@@ -107,10 +107,10 @@ def _copy(source: Path, target: Path) -> None:
 
 def _with_sources(model: Any, copied: Mapping[str, str], folder: Path) -> Any:
     """The model as it names the copies, saved again; the settings of its run name them too."""
-    found = {"policy_kwargs": model.policy_kwargs, "trained_in": model.trained_in}
+    found = {"trained_in": model.trained_in, **_networks(model)}
     found = with_pretrained(found, lambda source: copied.get(source, source))
     found = with_tokenizer(found, lambda source: copied.get(source, source))
-    model.policy_kwargs, model.trained_in = found["policy_kwargs"], found["trained_in"]
+    vars(model).update(found)
     save(model, folder / CHECKPOINT)
     config = folder / OF_A_RUN[0]
     if config.is_file():
@@ -119,8 +119,14 @@ def _with_sources(model: Any, copied: Mapping[str, str], folder: Path) -> Any:
             text = text.replace(source, named_from(config, copy))
         write_text(config, text)
     found = with_pretrained(found, lambda source: named_from(folder / CHECKPOINT, source))
-    model.policy_kwargs = found["policy_kwargs"]
+    vars(model).update(found)
     return model
+
+
+def _networks(model: Any) -> dict[str, Any]:
+    """Attributes of a model that say what its networks, and its reference's, were made of."""
+    names = ("policy_kwargs", "reference_made_by")
+    return {name: getattr(model, name) for name in names if hasattr(model, name)}
 
 
 def from_hub(name: str, device: str = "auto", **more: Any) -> Any:

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, NamedTuple, TypedDict, Unpack
 import numpy as np
 import torch
 from gymnasium import spaces
+from sb3_contrib.common.maskable.utils import is_masking_supported
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from stable_baselines3.common.policies import BasePolicy
@@ -232,6 +233,16 @@ class ActAlgorithm(DialogueRollouts):
         self.batch_size, self.n_epochs = batch_size, n_epochs
         self.normalize_advantage = normalize_advantage
         super().__init__(policy, env, learning_rate, gamma, ent_coef, vf_coef, max_grad_norm, **run)
+
+    def _setup_learn(self, *args: Any, **kwargs: Any) -> Any:
+        """As everywhere; raises ValueError for an env without masks."""
+        found = super()._setup_learn(*args, **kwargs)
+        if not is_masking_supported(self.env):
+            raise ValueError(
+                f"{type(self).__name__}: expected an env with action_masks, as act views have, got "
+                "one without; give it a method action_masks() that says which acts may be chosen"
+            )
+        return found
 
     def train(self) -> None:
         """Pass over the rollout `n_epochs` times in minibatches."""

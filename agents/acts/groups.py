@@ -10,7 +10,8 @@ import numpy as np
 import torch
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.policies import BasePolicy
-from stable_baselines3.common.type_aliases import GymEnv
+from stable_baselines3.common.type_aliases import GymEnv, Schedule
+from stable_baselines3.common.utils import FloatSchedule
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
@@ -103,8 +104,11 @@ class ActGroupAlgorithm(ActAlgorithm):
         super().__init__(policy, env, gamma=1.0, vf_coef=0.0, normalize_advantage=False, **kwargs)  # type: ignore[misc]
 
     def _setup_model(self) -> None:
+        self.kl = KLControl.of(self.kl)  # `load` may have put a mapping there
         super()._setup_model()
         size = self.group_size
+        # The log's mean is over all dialogues of a rollout: the last to end are the longest ones.
+        self._stats_window_size = max(self._stats_window_size, self.n_envs)
         if size is not None and (size < 2 or (self.env is not None and self.n_envs % size)):
             raise ValueError(
                 f"{type(self).__name__}: group_size must be at least 2 and divide the number of "
@@ -223,7 +227,7 @@ class ActGRPO(ActGroupAlgorithm):
     Args:
         policy, env: as of `ActGroupAlgorithm`.
         loss_type: as of `GRPO`; the greatest length of "dr_grpo" is that of the rollout.
-        clip_range: how far below 1 a ratio may count.
+        clip_range: how far below 1 a ratio may count; a number or a schedule.
         epsilon_high: how far above 1; None takes `clip_range`. For "cispo" the greatest weight of a
             ratio, by default 5.
         baseline, scale_rewards: as of `GRPO`.
@@ -241,7 +245,7 @@ class ActGRPO(ActGroupAlgorithm):
         policy: str | type[BasePolicy],
         env: GymEnv | str,
         loss_type: str = "dapo",
-        clip_range: float = 0.2,
+        clip_range: float | Schedule = 0.2,
         epsilon_high: float | None = None,
         baseline: str = "mean",
         scale_rewards: str | bool = "group",
@@ -257,13 +261,20 @@ class ActGRPO(ActGroupAlgorithm):
         one_of("baseline", baseline, BASELINES, "ActGRPO")
         one_of("scale_rewards", scale, SCALES, "ActGRPO")
         one_of("credit", credit, CREDITS, "ActGRPO")
-        self.loss_type, self.clip_range, self.epsilon_high = loss_type, clip_range, epsilon_high
+        if credit == "exact" and gamma != 1:
+            raise ValueError(
+                f"ActGRPO: credit='exact' is of undiscounted values, got gamma={gamma}; leave "
+                'gamma at 1, or take credit="turn"'
+            )
+        self.loss_type, self.epsilon_high = loss_type, epsilon_high
+        self.clip_range = FloatSchedule(clip_range)
         self.baseline, self.scale_rewards, self.credit = baseline, scale, credit
         self.anchor_weight, self.turn_gamma = anchor_weight, gamma
         super().__init__(policy, env, **kwargs)
 
     def _setup_model(self) -> None:
         super()._setup_model()
+        self.clip_range = FloatSchedule(self.clip_range)  # `load` may have put a number there
         wrapped = self._vec_normalize_env
         if self.credit == "exact" and wrapped is not None and wrapped.norm_reward:
             raise ValueError(
@@ -312,7 +323,7 @@ class ActGRPO(ActGroupAlgorithm):
         if self.loss_type == "cispo":
             most = LARGEST_WEIGHT if high is None else high
             return weighted_surrogate(batch, log_prob, log_ratio, most)
-        low = self.clip_range
+        low = self.clip_range(self._current_progress_remaining)
         return clipped_surrogate(batch, log_ratio, (low, low if high is None else high))
 
     def _excluded_save_params(self) -> list[str]:
@@ -344,7 +355,7 @@ class ActExpertIteration(ActGroupAlgorithm):
         super().__init__(policy, env, **kwargs)
 
     def _credit(self, held: Held) -> tuple[np.ndarray, np.ndarray]:
-        returns = held.rewards.sum(0)
+        returns = held.rewards.sum(0, np.float64)
         kept = best_of_groups(returns, self._groups, self.top)
         if not self.equal_groups:
             differ = ~all_equal(returns, self._groups)
@@ -357,4 +368,4 @@ class ActExpertIteration(ActGroupAlgorithm):
         self, batch: GroupRollout, log_prob: Tensor
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """-log pi of what the policy has chosen."""
-        return -log_prob, {"approx_kl": k3(batch.log_probs - log_prob).detach()}
+        return -log_prob, {"approx_kl": k3(log_prob - batch.log_probs).detach()}

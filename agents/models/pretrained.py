@@ -55,13 +55,21 @@ def _load(source: str) -> tuple[Any, Any]:
     require("transformers", "agents", f"pretrained model {source!r}")
     folder = model_folder(source, "pretrained model")
     try:
-        lm = pretrained("AutoModelForCausalLM", folder, dtype=torch.float32)
-        return lm, pretrained("AutoTokenizer", folder)
+        more = {"dtype": torch.float32, "output_loading_info": True}
+        lm, noted = pretrained("AutoModelForCausalLM", folder, **more)
+        tokenizer = pretrained("AutoTokenizer", folder)
     except (OSError, ValueError) as error:
         raise ValueError(
             f"pretrained model {source!r}: expected a causal language model and its tokenizer in "
             f"{str(folder)!r}. ({error})"
         ) from error
+    if missing := sorted(noted["missing_keys"]):  # they would be drawn anew at every load
+        raise ValueError(
+            f"pretrained model {source!r}: expected all weights of {type(lm).__name__} in "
+            f"{str(folder)!r}, but {len(missing)} are missing, such as {missing[0]}. Save the "
+            "whole model there, or give another one."
+        )
+    return lm, tokenizer
 
 
 @torch.no_grad()

@@ -26,6 +26,7 @@ from agents.models.build import check_same_tokens
 from agents.models.observations import has_masks
 from agents.online.reference import FrozenPolicy, KLControl
 from agents.policies.gpt import GPTActorCritic, GPTPolicy
+from agents.storage.generators import generators_kept
 from agents.storage.models import load
 from agents.updater import Compute
 from dialgym.errors import settings_as
@@ -128,6 +129,7 @@ class OnlineAlgorithm(UpdatedLearner, OnPolicyAlgorithm):  # type: ignore[misc]
         )
 
     def _setup_model(self) -> None:
+        self.kl = KLControl.of(self.kl)  # `load` may have put a mapping there
         self.processes = Processes(self.device)
         super()._setup_model()
         self.ent_coef = FloatSchedule(self.ent_coef)  # type: ignore[assignment]
@@ -148,7 +150,8 @@ class OnlineAlgorithm(UpdatedLearner, OnPolicyAlgorithm):  # type: ignore[misc]
         if self.kl.reference is None:
             return FrozenPolicy(self.policy, dtype=self.kl.dtype, offload=self.kl.offload)
         if not hasattr(self, "reference_made_by"):
-            other = load(self.kl.reference, device=self.device).policy
+            with generators_kept():
+                other = load(self.kl.reference, device=self.device).policy
             who = f"reference {str(self.kl.reference)!r}"
             check_same_tokens(self.observation_space, other.observation_space, who)
             arguments = other._get_constructor_parameters()
@@ -156,7 +159,8 @@ class OnlineAlgorithm(UpdatedLearner, OnPolicyAlgorithm):  # type: ignore[misc]
             self.reference_made_by = type(other), arguments
         else:
             kind, arguments = self.reference_made_by
-            other = kind(**arguments).to(self.device)
+            with generators_kept():
+                other = kind(**arguments).to(self.device)
         return FrozenPolicy(other, False, self.kl.dtype, self.kl.offload)
 
     def _separate_randomness(self) -> None:

@@ -71,7 +71,7 @@ class ExpertIteration(GroupAlgorithm):
         self, batch: SequenceBatch, log_prob: Tensor
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """-log pi of what the policy has chosen."""
-        return -batch.advantages * log_prob, {"approx_kl": k3(batch.log_probs - log_prob).detach()}
+        return -batch.advantages * log_prob, {"approx_kl": k3(log_prob - batch.log_probs).detach()}
 
 
 def best_of_groups(returns: np.ndarray, groups: np.ndarray, top: float) -> np.ndarray:

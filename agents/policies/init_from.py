@@ -8,6 +8,7 @@ from typing import Any
 
 from agents.models.build import check_same_tokens
 from agents.policies.belief import BeliefPolicy
+from agents.storage.generators import generators_kept
 from agents.storage.models import load
 
 SPEAKS = {True: ("mlp_extractor.policy_net.", "action_net."), False: ("backbone.", "policy_head.")}
@@ -20,7 +21,7 @@ def start_from(policy: Any, source: Any, trust: bool = False) -> None:
     What speaks, such as the backbone and policy head of a GPT, must be of the same shape; other
     heads are taken where both have them. The weights beneath low-rank adapters are those of a model
     without any. A temperature is no weight: the policy keeps its own, with a warning where the
-    other one has learned at another than 1.
+    other one has learned at another than 1. Global random generators stay as they are.
 
     Args:
         policy: takes the weights.
@@ -30,8 +31,10 @@ def start_from(policy: Any, source: Any, trust: bool = False) -> None:
     Raises:
         FileNotFoundError, ValueError: as of `load`; or vocabularies, acts or shapes differ.
     """
-    is_path = isinstance(source, str | Path)
-    model = load(source, device=policy.device, trust=trust) if is_path else source
+    model = source
+    if isinstance(source, str | Path):
+        with generators_kept():
+            model = load(source, device=policy.device, trust=trust)
     other = getattr(model, "policy", model)
     if hasattr(policy, "start_from"):
         policy.start_from(other)

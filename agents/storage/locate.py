@@ -29,15 +29,26 @@ def fetched_agent(name: str | Path) -> Path:
 
 
 def with_pretrained(attributes: dict[str, Any], change: Callable[[str], str]) -> dict[str, Any]:
-    """Attributes in which the paths of the models that a policy was made of are other ones."""
-    policy = attributes.get("policy_kwargs") or {}
-    if not isinstance(policy, dict):
-        return attributes
-    changed = {**policy, **_pretrained_at(policy, change)}
-    critic = policy.get("share_features_extractor")
+    """Attributes in which the paths of the models that networks were made of are other ones.
+
+    These are the policy's, its critic's, and those of a reference that was read from a file.
+    """
+    changed = dict(attributes)
+    if isinstance(policy := attributes.get("policy_kwargs"), dict):
+        changed["policy_kwargs"] = _made_at(policy, change)
+    if made_by := attributes.get("reference_made_by"):
+        kind, arguments = made_by
+        changed["reference_made_by"] = kind, _made_at(arguments, change)
+    return changed
+
+
+def _made_at(arguments: dict[str, Any], change: Callable[[str], str]) -> dict[str, Any]:
+    """Arguments of a policy, with other paths of the models that it and its critic are made of."""
+    changed = {**arguments, **_pretrained_at(arguments, change)}
+    critic = arguments.get("share_features_extractor")
     if isinstance(critic, dict):
         changed["share_features_extractor"] = {**critic, **_pretrained_at(critic, change)}
-    return attributes if changed == policy else {**attributes, "policy_kwargs": changed}
+    return changed
 
 
 def _pretrained_at(settings: dict[str, Any], change: Callable[[str], str]) -> dict[str, str]:

@@ -37,6 +37,8 @@ from dialgym.views.env_spec import made_from
 
 Place = str | Path | IO[bytes]
 OPTIMIZER = "optimizer"
+REFERENCE = "reference"
+"""The policy that divergence is measured from, which learning makes where a file has none."""
 CLOCK = "start_time"
 """An attribute that each `learn` sets; equal models have equal files without it."""
 
@@ -397,13 +399,19 @@ def _fitting(cls: Any, env: GymEnv, attributes: dict[str, Any], force_reset: boo
 
 
 def _parameters(archive: Archive, model: Any) -> dict[str, Any]:
-    """Networks and optimizers of a file; where it has no state of optimizers, the model's own."""
-    said = archive.read("algorithm")
-    networks = {name: archive.read(name) for name in said["networks"]}
+    """Networks and optimizers of a file; where it has no state of optimizers, the model's own.
+
+    So it is with a reference: settings given to `load` may ask for one, or for none any more.
+    """
+    said, own = archive.read("algorithm"), model.get_parameters()
+    named = [name for name in said["networks"] if name in own or name != REFERENCE]
+    networks = {name: archive.read(name) for name in named}
     for name, digests in said.get("bases", {}).items():
-        own = recursive_getattr(model, name)
-        networks[name] = with_bases(own, networks[name], digests, archive.name)
+        if name in networks:
+            network = recursive_getattr(model, name)
+            networks[name] = with_bases(network, networks[name], digests, archive.name)
+    if REFERENCE in own:
+        networks.setdefault(REFERENCE, own[REFERENCE])
     if OPTIMIZER in archive.sections:
         return {**networks, **archive.read(OPTIMIZER)}
-    own = {k: v for k, v in model.get_parameters().items() if _is_optimizer(model, k)}
-    return {**own, **networks}
+    return {**{k: v for k, v in own.items() if _is_optimizer(model, k)}, **networks}

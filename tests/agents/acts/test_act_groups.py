@@ -1,9 +1,14 @@
 """GRPO and expert iteration over dialogue acts."""
 
+import random
+
+import gymnasium as gym
 import numpy as np
 import pytest
 import torch
 from stable_baselines3.common.logger import Logger
+from stable_baselines3.common.utils import LinearSchedule
+from stable_baselines3.common.vec_env import DummyVecEnv
 
 import agents
 import dialgym
@@ -194,6 +199,9 @@ def test_the_reference_stays_and_steers_the_coefficient(tmp_path):
         ({"loss_type": "gspo"}, "loss_type"),
         ({"kl": {"coef": 0.1, "dtype": "bfloat16"}}, "dtype and offload of kl"),
         ({"clip_range": -1.0}, "clip_range"),
+        ({"epsilon_high": -0.1}, "epsilon_high"),
+        ({"anchor_weight": float("nan")}, "anchor_weight"),
+        ({"credit": "exact", "gamma": 0.9}, "undiscounted values, got gamma=0.9"),
     ],
 )
 def test_what_cannot_be_is_named(settings, message):
@@ -205,3 +213,60 @@ def test_what_cannot_be_is_named(settings, message):
 def test_a_credit_asks_for_what_it_needs(credit, setting):
     with pytest.raises(ValueError, match=f"{setting}=True"):
         collected(id="Bargain-act-v0", credit=credit)
+
+
+def test_masks_are_asked_for():
+    without = DummyVecEnv([lambda: gym.make("CartPole-v1")] * 4)
+    with pytest.raises(ValueError, match=r"ActGRPO: expected an env with action_masks"):
+        ActGRPO("MlpPolicy", without, group_size=4, seed=0).learn(8)
+
+
+def test_a_schedule_may_clip_and_a_loaded_model_takes_other_settings(tmp_path):
+    env = dialgym.sb3_vec_env(ID, 8, seed=0)
+    model = ActGRPO("MlpPolicy", env, seed=0, clip_range=LinearSchedule(0.3, 0.1, 1.0))
+    model.learn(100)
+    model.save(tmp_path / "model")
+    again = agents.load(tmp_path / "model", env=env, kl={"coef": 0.2}, clip_range=0.3)
+    before = [weight.clone() for weight in again.policy.parameters()]
+    again.learn(100)
+    assert again.kl.coef == 0.2
+    assert again.clip_range(0.5) == 0.3
+    kept = list(again.reference.parameters())
+    assert all(torch.equal(a, b) for a, b in zip(before, kept, strict=True))
+    again.save(tmp_path / "again")
+    assert agents.load(tmp_path / "again", kl=None).reference is None
+
+
+def test_the_log_is_of_all_dialogues_of_a_rollout():
+    assert collected(rows=120)._stats_window_size == 120
+
+
+@pytest.mark.parametrize("kind", KINDS.values())
+def test_the_divergence_from_the_old_policy_is_estimated_by_its_own_samples(kind):
+    model = collected(kind)
+    batch = model.rollout
+    with torch.no_grad():
+        later = batch.log_probs + torch.linspace(-1, 1, len(batch.weights))
+        found = model.policy_loss(batch, later)[1]["approx_kl"]
+    ratio = later - batch.log_probs
+    torch.testing.assert_close(found, ratio.exp() - 1 - ratio)
+
+
+def test_a_reference_from_a_file_leaves_the_draws_alone(tmp_path):
+    """Its seed is not the learner's."""
+    env = dialgym.sb3_vec_env(ID, 8, seed=0)
+    ActGRPO("MlpPolicy", env, seed=5).save(tmp_path / "other")
+    after = []
+    for reference in (None, str(tmp_path / "other.zip")):
+        kl = {"coef": 0.1, "reference": reference}
+        model = ActGRPO("MlpPolicy", env, seed=0, kl=kl)
+        model._setup_learn(8)
+        after.append(
+            (
+                torch.rand(3),
+                np.random.rand(3),  # noqa: NPY002
+                random.random(),
+            )
+        )
+    for one, other in zip(*after, strict=True):
+        np.testing.assert_array_equal(one, other)

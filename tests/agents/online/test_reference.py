@@ -70,6 +70,13 @@ def cloned(tmp_path_factory):
     return path
 
 
+def reference_log_probs(model, other):
+    """Of the last rollout: as the learner's reference has them, and as another policy would."""
+    batch = next(model.batches(np.arange(len(model.rollout.sequences.sizes))))
+    read = batch.tokens, batch.at, batch.actions, batch.allowed
+    return batch.reference_log_probs, other.sequence_log_prob(*read)
+
+
 def test_another_model_may_be_the_reference(cloned, tmp_path):
     env = dialgym.sb3_vec_env(ID, 4, seed=0)
     settings = {"n_steps": 12, "policy_kwargs": SMALL, "seed": 0, "learning_rate": 0.01}
@@ -78,8 +85,8 @@ def test_another_model_may_be_the_reference(cloned, tmp_path):
     theirs = agents.load(cloned).policy
     batch = next(model.batches(np.arange(len(model.rollout.sequences.sizes))))
     read = batch.tokens, batch.at, batch.actions, batch.allowed
-    expected = theirs.sequence_log_prob(*read)
-    torch.testing.assert_close(batch.reference_log_probs, expected)
+    found, expected = reference_log_probs(model, theirs)
+    torch.testing.assert_close(found, expected)
     moved = tmp_path / "moved.zip"
     cloned.rename(moved)  # what we saved does not need it any more
     try:
@@ -90,6 +97,32 @@ def test_another_model_may_be_the_reference(cloned, tmp_path):
     assert_same_model(model, again)
     again.learn(48, reset_num_timesteps=False)
     torch.testing.assert_close(again.reference.log_prob(*read), expected)
+
+
+def test_a_model_that_is_read_leaves_the_draws_alone(cloned):
+    """Its seed, 5, is not the learner's."""
+    after = []
+    for kl in ({"coef": 0.1}, {"coef": 0.1, "reference": cloned}):
+        env = dialgym.sb3_vec_env(ID, 4, seed=0)
+        settings = {"policy_kwargs": {"n_layer": 1, "n_embd": 24, "n_head": 2}, "seed": 0}
+        model = SequencePPO("GPTPolicy", env, kl=kl, **settings)
+        after.append(torch.rand(3))
+        before = torch.get_rng_state()
+        start_from(model.policy, cloned)
+        assert torch.equal(before, torch.get_rng_state())
+    assert torch.equal(*after)
+
+
+def test_a_loaded_model_may_be_given_a_reference_or_none(tmp_path):
+    env = dialgym.sb3_vec_env(ID, 4, seed=0)
+    settings = {"policy_kwargs": {"n_layer": 1, "n_embd": 24, "n_head": 2}, "n_steps": 12}
+    SequencePPO("GPTPolicy", env, seed=0, **settings).learn(48).save(tmp_path / "without")
+    model = agents.load(tmp_path / "without", env=env, kl={"coef": 0.1})
+    model.learn(48, reset_num_timesteps=False)
+    theirs = agents.load(tmp_path / "without").policy
+    torch.testing.assert_close(*reference_log_probs(model, theirs))
+    model.save(tmp_path / "with")
+    assert agents.load(tmp_path / "with", kl=None).reference is None
 
 
 def test_a_run_has_a_supervised_model_as_start_and_reference(cloned, tmp_path):

@@ -56,6 +56,20 @@ def test_another_model_in_the_folder_is_refused(tmp_path):
         agents.load(tmp_path / "model.zip")
 
 
+def test_a_folder_without_all_weights_is_refused(tmp_path):
+    """They would be drawn anew at every load, and no file of adapters would fit them."""
+    lm = save_model(tmp_path / "lm")
+    weights = lm.state_dict()
+    del weights["lm_head.weight"]
+    lm.save_pretrained(tmp_path / "lm", state_dict=weights)
+    model_of(tmp_path / "lm")  # the head is that of the embeddings
+    weights = lm.state_dict()
+    del weights["transformer.h.0.mlp.c_fc.weight"]
+    lm.save_pretrained(tmp_path / "lm", state_dict=weights)
+    with pytest.raises(ValueError, match=r"expected all weights of GPT2LMHeadModel.*1 are missing"):
+        model_of(tmp_path / "lm")
+
+
 def test_a_base_that_has_become_another_is_saved(tmp_path):
     """As that of adapters over a model that was trained whole."""
     save_model(tmp_path / "lm")

@@ -97,6 +97,21 @@ def test_what_an_agent_was_made_of_goes_with_it(adapted, tmp_path, monkeypatch, 
     assert "Wordle-20-v0" in succeed(*command.split()[1:], "-n", "2", "--seeds", "0")
 
 
+def test_a_reference_made_of_a_pretrained_model_goes_with_it(adapted, tmp_path):
+    run, model, base = adapted
+    kl = {"coef": 0.1, "reference": str(run / "model.zip")}
+    small = {"preset": "nano", "n_layer": 1, "n_head": 1, "n_embd": 8}
+    ours = SequencePPO("GPTPolicy", model.env, n_steps=8, kl=kl, policy_kwargs=small, device="cpu")
+    ours.save(tmp_path / "ours" / "model.zip")
+    expected = ours.reference.state_dict()
+    folder = Path(agents.push_to_hub(ours, str(tmp_path / "out")))
+    base.rename(tmp_path / "ours" / base.name)
+    for file in (folder, tmp_path / "ours" / "model.zip"):
+        again = agents.load(file, device="cpu")
+        for name, weight in again.reference.state_dict().items():
+            assert weight.equal(expected[name])
+
+
 def test_a_run_takes_its_curve_with_it(model, tmp_path):
     run = tmp_path / "run"
     model.save(run / "model.zip")
