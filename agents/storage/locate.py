@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from dialgym.io.hub import MODEL_FILES, PREFIX, SourceError, fetch, locate, model_folder
-from dialgym.io.saved_models import CHECKPOINT, CONFIGS
+from dialgym.io.hub import MODEL_FILES, PREFIX, SourceError, fetch, hub_hint, locate, model_folder
+from dialgym.io.saved_models import CHECKPOINT, CONFIGS, find_checkpoint
 
 TOKENIZERS = ("hf", "bpe")
 """The kinds of tokenizers that are named with a path."""
@@ -26,6 +26,25 @@ def fetched_agent(name: str | Path) -> Path:
     if (folder / CHECKPOINT).is_file() or any(folder.rglob("*.safetensors")):
         return folder
     return model_folder(name, "a model")
+
+
+def saved_model(path: Any) -> Any:
+    """The path of a model, with `.zip` where only that is a file, or that in a run's folder.
+
+    An open file stays as it is.
+
+    Raises:
+        SourceError: there is none of them.
+    """
+    if not isinstance(path, str | Path):
+        return path
+    if file := find_checkpoint(path):
+        return file
+    raise SourceError(
+        f"no saved model at {str(path)!r}: expected a file that agents.save or `dialgym train` "
+        "wrote, such as runs/NAME/model.zip, or the folder of a run. Check the path."
+        f"{hub_hint(str(path))}"
+    )
 
 
 def with_pretrained(attributes: dict[str, Any], change: Callable[[str], str]) -> dict[str, Any]:

@@ -26,12 +26,13 @@ from agents.storage.locate import (
     fetched_agent,
     moved,
     named_from,
+    saved_model,
     with_pretrained,
     with_tokenizer,
 )
 from agents.storage.pickled import check_model_finite, read_pickled, take_statistics
 from agents.storage.values import Unpacker
-from dialgym.io.hub import PREFIX, SourceError, commits, hub_hint, pinned_names
+from dialgym.io.hub import PREFIX, commits, pinned_names
 from dialgym.io.saved_models import find_checkpoint, find_language_model
 from dialgym.views.env_spec import made_from
 
@@ -156,7 +157,7 @@ def read_model(
     Other arguments are those of `stable_baselines3.common.base_class.BaseAlgorithm.load`.
     """
     try:
-        archive = model_archive(_found(path), trust)
+        archive = model_archive(saved_model(path), trust)
     except ForeignFile as error:
         more = {"custom_objects": custom_objects, "force_reset": force_reset, **changes}
         return read_pickled(cls, path, error, trust, env=env, device=device, **more)
@@ -180,7 +181,7 @@ def read_model(
     if model.use_sde:
         model.policy.reset_noise()
     if trust:
-        take_statistics(model, _found(path))
+        take_statistics(model, saved_model(path))
     return model
 
 
@@ -230,7 +231,7 @@ class SafeFiles:
         """As everywhere in Stable-Baselines3; a file is one that `save` wrote."""
         archive: Archive | None = None
         if not isinstance(load_path_or_dict, dict):
-            archive = model_archive(_found(load_path_or_dict))
+            archive = model_archive(saved_model(load_path_or_dict))
             load_path_or_dict = _parameters(archive, self)
         super().set_parameters(load_path_or_dict, exact_match, device)  # type: ignore[misc]
         if archive is not None:
@@ -313,23 +314,6 @@ def _with_suffix(path: Place) -> Place:
 
 
 # Reading
-
-
-def _found(path: Place) -> Place:
-    """The path, with `.zip` where only that is a file, or the model in a run's folder.
-
-    Raises:
-        SourceError: there is none of them.
-    """
-    if not isinstance(path, str | Path):
-        return path
-    if file := find_checkpoint(path):
-        return file
-    raise SourceError(
-        f"no saved model at {str(path)!r}: expected a file that agents.save or `dialgym train` "
-        "wrote, such as runs/NAME/model.zip, or the folder of a run. Check the path."
-        f"{hub_hint(str(path))}"
-    )
 
 
 def _class_of(cls: Any, archive: Archive) -> Any:

@@ -15,7 +15,9 @@ from agents import GPTPolicy, SequencePPO
 from agents.models.gpt import GPT
 from agents.models.hugging_face import HuggingFaceBackbone
 from agents.models.pretrained import load_backbone
+from agents.models.vocabulary import _means
 from agents.storage.archive import Archive
+from agents.storage.base_weights import digest
 from dialgym.io import hub
 from dialgym.language import CharTokenizer, HFTokenizer, WordTokenizer
 from dialgym.language.tokenizers import END, FIRST_TEXT, PAD, TAGS, UNK
@@ -119,6 +121,14 @@ def test_rows_of_other_tokens_are_means_of_pieces(tmp_path):
     words, _ = load_backbone(str(tmp_path), WordTokenizer(["abcd", "long"]), WINDOW)
     expected = [rows_of(table, "ab", "c", "d"), rows_of(table, "long")]
     torch.testing.assert_close(words.embedding[FIRST_TEXT:], torch.stack(expected))
+
+
+def test_rows_are_the_same_to_the_bit_on_every_cpu():
+    """A file of adapters knows the model beneath them by a digest of these rows."""
+    table = torch.from_numpy(np.random.default_rng(0).normal(size=(3000, 24)).astype(np.float32))
+    pieces = [[], *(list(range(first, first + 1 + first % 7)) for first in range(200))]
+    expected = "b4f6649e7d6a935125022df62ec0a485d2eb4c5773eba325d7f869073890b9fc"
+    assert digest({"wte.weight": _means(table, pieces)}) == expected
 
 
 def test_models_that_cannot_be_used_are_explained(tmp_path):
