@@ -68,7 +68,8 @@ class ValueAlgorithm(OfflineAlgorithm):
         kwargs: further arguments of `OfflineAlgorithm`.
 
     Raises:
-        ValueError: a number that cannot be, another policy, or as of `OfflineAlgorithm`.
+        ValueError: a number that cannot be, another policy, values with a trunk of their own that
+            no loss teaches, or as of `OfflineAlgorithm`.
     """
 
     policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {
@@ -115,6 +116,8 @@ class ValueAlgorithm(OfflineAlgorithm):
 
     def _setup_model(self) -> None:
         super()._setup_model()
+        apart = getattr(self.policy, "value_backbone", None) is not None
+        self.losses.check_taught(type(self).__name__, self.heads, apart)
         given = self.policy_kwargs.get("decoding", {})
         self.policy.decoding = self.policy.decoding_class(**{**self.decoding_defaults, **given})
 

@@ -85,6 +85,21 @@ class ValueLosses:
             known = f"of losses it reads {', '.join(read)} alone" if read else "it reads no losses"
             raise ValueError(f"{learner}: unknown setting {unread[0]!r}; {known}. Leave it out.")
 
+    def check_taught(self, learner: str, heads: Sequence[str], apart: bool) -> None:
+        """Raise a ValueError where values would be read off a trunk that stays as it was drawn.
+
+        Args:
+            learner: its name.
+            heads: those that have a loss.
+            apart: values have a trunk of their own.
+        """
+        if apart and {*heads} <= {"policy", *self.detach}:
+            raise ValueError(
+                f"{learner}: losses with detach={list(self.detach)} leave a trunk of the values' "
+                "own as it was drawn; give policy_kwargs with share_features_extractor=True, or "
+                "leave detach out"
+            )
+
     def check(self, learner: str, awac_beta: float, words: bool) -> None:
         """Raise a ValueError for what cannot be with the rest of a learner.
 

@@ -50,7 +50,7 @@ class ArCHer(GroupAlgorithm):
         replay_batch: dialogues drawn for a step of the critic, and for a pass of the actor.
         warmup: iterations at first in which the critic alone learns.
         token_baseline: the value head learns the advantage before each token, of which it is then
-            taken off: the actor's tokens differ in what they add.
+            taken off: the actor's tokens differ in what they add. It does not move the actor.
         value_learning_rate: of the critic, a number or a schedule; None takes `learning_rate`.
         kwargs: further arguments of `SequenceAlgorithm`. Dialogues that go on beyond `n_steps`
             tokens are not remembered.

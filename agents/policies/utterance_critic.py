@@ -45,7 +45,8 @@ class ArCHerPolicy(UtteranceGPTPolicy):
 
     Q_i(s, u) is read after an utterance u, V_i(s) before it, i = 1, 2. By default the critic has a
     trunk of its own, as there; with `share_features_extractor=True` it reads the actor's, and
-    teaches it. The value head reads the actor's trunk: a baseline of single tokens.
+    teaches it. The value head, a baseline of single tokens, reads the actor's trunk and does not
+    move it.
 
     Args:
         args, kwargs: as of `UtteranceGPTPolicy`; `q_head` is the class of the V heads too.
@@ -89,12 +90,12 @@ class ArCHerPolicy(UtteranceGPTPolicy):
         features: Tensor | None = None,
         entropy_gradient: bool = True,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """As of `GPTActorCritic`, with values of the actor's trunk."""
+        """As of `GPTActorCritic`; values read the actor's trunk and do not move it."""
         hidden = self.backbone(tokens, at)
         log_prob, entropy = log_probs_of(
             self.policy_head, hidden, actions, allowed, entropy_gradient
         )
-        return self.value_head(hidden)[:, 0].clone(), log_prob.clone(), entropy
+        return self.value_head(hidden.detach())[:, 0].clone(), log_prob.clone(), entropy
 
     def critic_states(self, tokens: Tensor, at: Tensor) -> tuple[Tensor, Tensor]:
         """Hidden states (n, d) at the flat places `at` (n,), for the critic and its slow copy."""

@@ -97,12 +97,14 @@ class _Loops:
         raise NotImplementedError
 
     def encode_many(self, texts: np.ndarray) -> tuple[Ids, np.ndarray]:
-        rows = [self.encode(str(text)) for text in texts]
+        places: dict[str, int] = {}  # dialogues say the same things often: each is encoded once
+        place = [places.setdefault(text, len(places)) for text in texts.tolist()]
+        rows = [self.encode(text) for text in places]
         lengths = np.fromiter(map(len, rows), np.int64, len(rows))
         ids = np.full((len(rows), int(lengths.max(initial=0))), PAD, np.int32)
         for row, values in zip(ids, rows):
             row[: len(values)] = values
-        return ids, lengths
+        return ids[place], lengths[place]
 
     def decode_many(self, ids: Ids, lengths: np.ndarray) -> np.ndarray:
         return np.array([self.decode(row[:n]) for row, n in zip(ids.tolist(), lengths)], np.str_)

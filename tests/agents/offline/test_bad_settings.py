@@ -68,6 +68,15 @@ def test_settings(algorithm, settings, message, games):
         learner(algorithm, games, **settings)
 
 
+@pytest.mark.parametrize(("algorithm", "detach"), [(ILQL, ["q", "v"]), (QSFT, ["q"])])
+def test_values_with_a_trunk_that_nothing_teaches(algorithm, detach, games):
+    apart = {"share_features_extractor": False}
+    with pytest.raises(ValueError, match=r"of the values' own as it was drawn; give policy_kwargs"):
+        learner(algorithm, games, apart, losses={"detach": detach})
+    for policy, losses in (({}, {"detach": detach}), (apart, {"detach": ["policy"]})):
+        learner(algorithm, games, policy, losses=losses)
+
+
 @pytest.mark.parametrize(("algorithm", "policy", "message"), POLICIES, ids=named)
 def test_settings_of_the_policy(algorithm, policy, message, games):
     with pytest.raises(ValueError, match=message):

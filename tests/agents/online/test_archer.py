@@ -163,7 +163,7 @@ def test_the_actor_learns_from_what_it_would_say_now(baseline):
             log_probs = net.policy_head(hidden).masked_fill(~open_, -1e8).log_softmax(0)
             gain = advantage
             if baseline:
-                guess = net.value_head(hidden)[0]
+                guess = net.value_head(hidden.detach())[0]  # it does not move the actor
                 gain = advantage - guess.item()
                 total = total + (advantage - guess) ** 2
             ahead = rollout.reference_log_probs[first + k] - log_probs[token]
