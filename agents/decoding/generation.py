@@ -262,18 +262,8 @@ class Continuations:
 
 def copies(prompts: Prompts, count: int, more: int) -> KVCache:
     """Keys and values of the prompts, `count` times each in a row, with room for `more` tokens."""
-    source, span = prompts.cache, int(prompts.lengths.max(initial=1))
-    n_layer, _, n_head, _, head_size = source.keys.shape
-    rows = np.repeat(prompts.rows, count)
-    cache = KVCache(
-        n_layer, len(rows), n_head, span + more, head_size, source.keys.device, source.keys.dtype
-    )
-    cache.reserve(span)
-    index = torch.from_numpy(rows).to(source.keys.device)
-    cache.keys[:, :, :, :span] = source.keys[:, index, :, :span]
-    cache.values[:, :, :, :span] = source.values[:, index, :, :span]
-    cache.lengths = np.repeat(prompts.lengths, count)
-    return cache
+    rows, lengths = np.repeat(prompts.rows, count), np.repeat(prompts.lengths, count)
+    return prompts.cache.copied(rows, lengths, more)
 
 
 def pieces(prompts: Prompts, count: int) -> list[np.ndarray]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 FIRST_CAPACITY = 64
@@ -121,6 +123,23 @@ class KVCache:
                 new = old.new_zeros((*old.shape[:3], capacity, old.shape[4]))
                 new[:, :, :, :held] = old
                 setattr(self, name, new)
+
+    def copied(self, rows: np.ndarray, lengths: np.ndarray, more: int) -> KVCache:
+        """A cache of `rows` (n,) of this one, in which they may come several times.
+
+        Args:
+            rows: of this cache.
+            lengths: (n,) tokens of each that are taken, from its first.
+            more: tokens that each may add.
+        """
+        span, index = int(lengths.max(initial=1)), self._tensor(rows)
+        other = copy(self)
+        other.window, other.lengths = span + more, lengths.copy()
+        with torch.inference_mode(False), torch.no_grad():  # as of `reserve`
+            for name in ("keys", "values"):
+                taken = getattr(self, name)[:, index, :, :span]
+                setattr(other, name, F.pad(taken, (0, 0, 0, more)))
+        return other
 
     def reset(self) -> None:
         """Forget all rows."""

@@ -70,11 +70,12 @@ def _plain(job: RecipeJob) -> dict[str, Any]:
 
 
 def figures(turns: Sequence[Decision], worth: TurnAdvantages) -> dict[str, float]:
-    """Correlation, bias and error (`dialgym.experiments.advantages.agreement`); correlation of
-    ranks (Spearman), which no scale of a credit changes."""
+    """Correlation, bias and error (`dialgym.experiments.advantages.agreement`), but for one that
+    cannot be told; correlation of ranks (Spearman), which no scale of a credit changes."""
     found = {name: part[0] for name, part in agreement(turns, worth)._asdict().items()}
     credit = np.array([turn.estimate for turn in turns])
-    return {**found, "rank": rank_correlation(credit, worth.advantages)}
+    known = {name: value for name, value in found.items() if not np.isnan(value)}
+    return {**known, "rank": rank_correlation(credit, worth.advantages)}
 
 
 def rank_correlation(x: np.ndarray, y: np.ndarray) -> float:

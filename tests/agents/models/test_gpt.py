@@ -88,6 +88,22 @@ def test_heads_give_float32_under_autocast():
         assert torch.equal(out, head(hidden))
 
 
+def test_copies_of_a_cache_go_on_each_by_itself():
+    model = tiny()
+    cache, known = model.new_cache(2), [torch.randint(1, 11, (n,)) for n in (6, 3)]
+    model.extend(cache=cache, **whole(*known))
+    taken = [(0, 6), (1, 2), (0, 4)]
+    copied = cache.copied(*(np.array(column) for column in zip(*taken)), 2)
+    new = [torch.randint(1, 11, (n,)) for n in (2, 1, 2)]
+    hidden = model.extend(cache=copied, **whole(*new))
+    for i, (row, length) in enumerate(taken):
+        plain = model(torch.cat([known[row][:length], new[i]])[None])[0, -1]
+        torch.testing.assert_close(hidden[i], plain, **CLOSE)
+    assert cache.lengths.tolist() == [6, 3]
+    with pytest.raises(ValueError, match="the window is 8"):
+        model.extend(cache=copied, **whole(*new))
+
+
 def test_the_window_can_be_filled_and_not_overfilled():
     model = tiny(window=8)
     cache = model.new_cache(2)

@@ -118,6 +118,13 @@ def test_estimates_that_are_right_have_no_error():
     assert found.error[0] == pytest.approx(0, abs=1e-6)
 
 
+def test_a_truth_that_varies_less_than_it_was_measured_has_no_correlation():
+    decisions, worth = measured(1.0, 0.5, 0.75, 1.0)
+    found = agreement(decisions, worth._replace(errors=np.full(3000, 1.5)))
+    assert np.isnan(found.correlation).all()
+    assert found.bias[0] == pytest.approx(0.5, abs=0.05)
+
+
 def test_a_single_dialogue_has_no_interval():
     decisions, worth = measured(1.0, 0.0, 0.0, 0.0, turns=4)
     with pytest.raises(ValueError, match="expected turns of 2 or more dialogues, got 1"):
