@@ -52,9 +52,8 @@ def credit_beside_truth(job: RecipeJob, _: Any) -> dict[str, float]:
     chosen = np.random.default_rng(job.seed).permutation(len(turns))[: options["turns"]]
     turns, numbers = [turns[i] for i in sorted(chosen)], numbers[np.sort(chosen)]
     worth = true_advantages(model, env_id, turns, options["continuations"], job.seed, _plain(job))
-    # of true advantages, without what their measurement adds
-    variance = float(worth.advantages.var() - (worth.errors**2).mean())
-    found = {**figures(turns, worth), "turns": len(turns), "spread": max(variance, 0.0) ** 0.5}
+    spread = max(worth.variance, 0.0) ** 0.5
+    found = {**figures(turns, worth), "turns": len(turns), "spread": spread}
     for number in range(1, options["by turn"] + 1):
         rows = np.flatnonzero(numbers == number)
         if len({turns[i].episode for i in rows}) >= LEAST:

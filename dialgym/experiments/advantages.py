@@ -57,6 +57,11 @@ class TurnAdvantages(NamedTuple):
     errors: np.ndarray
     values: np.ndarray
 
+    @property
+    def variance(self) -> float:
+        """Variance of the true advantages: what is left without that of the errors, perhaps < 0."""
+        return float(self.advantages.var() - (self.errors**2).mean())
+
 
 def true_advantages(
     policy: Predictor,
@@ -248,11 +253,11 @@ def agreement(decisions: Sequence[Decision], truth: TurnAdvantages, seed: int = 
     counts = np.random.default_rng(seed).multinomial(
         len(episodes), np.full(len(episodes), 1 / len(episodes)), RESAMPLES
     )
-    whole = sums.sum(1)
-    figures, drawn = _figures(whole), _figures(sums @ counts.T)
+    figures, drawn = _figures(sums.sum(1)), _figures(sums @ counts.T)
     found = Agreement(*(Estimate(float(f), *interval(d)) for f, d in zip(figures, drawn)))
-    unknown = _true_variance(whole) <= 0
-    return found._replace(correlation=Estimate(np.nan, np.nan, np.nan)) if unknown else found
+    if truth.variance > 0:
+        return found
+    return found._replace(correlation=Estimate(np.nan, np.nan, np.nan))
 
 
 def _moments(estimates: np.ndarray, truth: TurnAdvantages) -> list[np.ndarray]:
@@ -264,14 +269,7 @@ def _figures(sums: np.ndarray) -> np.ndarray:
     """Correlation, bias and error, of sums of `_moments`."""
     count, *rest = sums
     x, y, xx, yy, xy, noise = (column / count for column in rest)
-    spread = np.maximum(_true_variance(sums), 1e-12)
+    spread = np.maximum(yy - y**2 - noise, 1e-12)
     correlation = (xy - x * y) / np.sqrt(np.maximum(xx - x**2, 1e-12) * spread)
     error = np.sqrt(np.maximum(xx - 2 * xy + yy - noise, 0))
     return np.array([correlation.clip(-1, 1), x - y, error])
-
-
-def _true_variance(sums: np.ndarray) -> np.ndarray:
-    """Variance of true advantages, of sums of `_moments`: what is left without the errors'."""
-    count, _, y, _, yy, _, noise = sums
-    variance: np.ndarray = yy / count - (y / count) ** 2 - noise / count
-    return variance

@@ -97,14 +97,14 @@ class _Loops:
         raise NotImplementedError
 
     def encode_many(self, texts: np.ndarray) -> tuple[Ids, np.ndarray]:
-        places: dict[str, int] = {}  # dialogues say the same things often: each is encoded once
-        place = [places.setdefault(text, len(places)) for text in texts.tolist()]
-        rows = [self.encode(text) for text in places]
+        found: dict[str, int] = {}  # dialogues say the same things often: each is encoded once
+        which = np.array([found.setdefault(text, len(found)) for text in texts.tolist()], np.int64)
+        rows = [self.encode(text) for text in found]
         lengths = np.fromiter(map(len, rows), np.int64, len(rows))
         ids = np.full((len(rows), int(lengths.max(initial=0))), PAD, np.int32)
         for row, values in zip(ids, rows):
             row[: len(values)] = values
-        return ids[place], lengths[place]
+        return ids[which], lengths[which]
 
     def decode_many(self, ids: Ids, lengths: np.ndarray) -> np.ndarray:
         return np.array([self.decode(row[:n]) for row, n in zip(ids.tolist(), lengths)], np.str_)
