@@ -40,6 +40,8 @@ Place = str | Path | IO[bytes]
 OPTIMIZER = "optimizer"
 REFERENCE = "reference"
 """The policy that divergence is measured from, which learning makes where a file has none."""
+TRUST_REGION = "trust_region"
+"""The slow average of a policy, which begins as the policy itself where a file has none."""
 CLOCK = "start_time"
 """An attribute that each `learn` sets; equal models have equal files without it."""
 
@@ -396,6 +398,9 @@ def _parameters(archive: Archive, model: Any) -> dict[str, Any]:
             networks[name] = with_bases(network, networks[name], digests, archive.name)
     if REFERENCE in own:
         networks.setdefault(REFERENCE, own[REFERENCE])
+    if TRUST_REGION in own:
+        average = {f"average.{name}": value for name, value in networks["policy"].items()}
+        networks.setdefault(TRUST_REGION, average)
     if OPTIMIZER in archive.sections:
         return {**networks, **archive.read(OPTIMIZER)}
     return {**{k: v for k, v in own.items() if _is_optimizer(model, k)}, **networks}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from shutil import copyfile, copytree
@@ -14,7 +15,7 @@ import agents
 from agents.publishing import CARD, agent_card
 from agents.registry import name_of
 from agents.storage.archive import MODEL, Archive, copy_archive
-from agents.storage.models import OPTIMIZER
+from agents.storage.models import OPTIMIZER, REFERENCE, TRUST_REGION
 from benchmarks.zoo.candidates import Candidate
 from dialgym.experiments.panel import panel_named
 from dialgym.experiments.result import Episodes
@@ -31,6 +32,8 @@ LICENCE = "Apache-2.0"
 CURVE, CONFIG = "learning_curve.csv", "config.yml"
 OF_TRAINING = ("_last_obs", "_last_episode_starts", "_last_original_obs")
 """Attributes of a model that are of its dialogues under way."""
+HELD_NEAR_TO = (REFERENCE, TRUST_REGION)
+"""Networks that learning makes anew."""
 KEPT = ("env_id", "algorithm", "total_timesteps", "n_envs", "seed", "env_kwargs", "hyperparameters")
 """Entries of a run's `config.yml` that say nothing of the machine."""
 INTRODUCTION = """\
@@ -105,9 +108,8 @@ def _fill(
     found: Sequence[Candidate], old: Path, stay: Sequence[ZooAgent], largest: int, folder: Path
 ) -> None:
     entries = [_write_agent(one, folder / one.name) for one in found]
-    for agent in stay:
-        copytree(old / agent.name, folder / agent.name)
-    entries = sorted([*entries, *stay], key=lambda entry: entry.name)
+    entries += [_keep_agent(agent, old / agent.name, folder / agent.name) for agent in stay]
+    entries.sort(key=lambda entry: entry.name)
     write_index(folder, entries)
     write_text(folder / CARD, "".join(_readme(entries)))
     if (size := size_of(folder)) > largest:
@@ -136,11 +138,28 @@ def _write_agent(one: Candidate, folder: Path) -> ZooAgent:
     return _entry(one, result.by_id[one.environment.id], algorithm, size_of(folder))
 
 
+def _keep_agent(agent: ZooAgent, old: Path, folder: Path) -> ZooAgent:
+    """Copy the folder of an agent that the zoo has; return its entry."""
+    copytree(old, folder)
+    agents.load(old / CHECKPOINT, device="cpu")  # which imports what the file's settings name
+    _copy_model(old / CHECKPOINT, folder / CHECKPOINT)
+    return replace(agent, bytes=size_of(folder))
+
+
 def _copy_model(model: Path, copy: Path) -> None:
-    """Copy a model without what only training needs: optimizers, and where its dialogues stood."""
-    settings = Archive(model, MODEL).read("settings")
+    """Copy a model without what only training needs.
+
+    These are optimizers, policies that it is held near to, and where its dialogues stood.
+    """
+    archive = Archive(model, MODEL)
+    algorithm, settings = archive.read("algorithm"), archive.read("settings")
     attributes = {**settings["attributes"], **dict.fromkeys(OF_TRAINING)}
-    changes = {OPTIMIZER: None, "settings": {**settings, "attributes": attributes}}
+    networks = [name for name in algorithm["networks"] if name not in HELD_NEAR_TO]
+    changes = {
+        **dict.fromkeys((OPTIMIZER, *HELD_NEAR_TO)),
+        "algorithm": {**algorithm, "networks": networks},
+        "settings": {**settings, "attributes": attributes},
+    }
     copy_archive(model, copy, MODEL, changes)
 
 

@@ -70,8 +70,8 @@ def _t_test_p_value(value: float, variance: float, freedom: float) -> float:
         return 1.0
     if variance == 0:
         return 0.0
-    stats = require("scipy.stats", "agents", "tests of differences")
-    return float(2 * stats.t.sf(abs(value) / variance**0.5, freedom))
+    special = require("scipy.special", "agents", "tests of differences")
+    return float(2 * special.stdtr(freedom, -abs(value) / variance**0.5))
 
 
 def sign_test(differences: np.ndarray) -> float:

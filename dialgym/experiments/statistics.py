@@ -136,8 +136,8 @@ def t_estimate(
     """
     if np.isnan(variance):
         return Estimate(value, -np.inf, np.inf)
-    stats = require("scipy.stats", "agents", "intervals of Student's t")
-    half = float(stats.t.ppf((1 + level) / 2, freedom) * variance**0.5)
+    special = require("scipy.special", "agents", "intervals of Student's t")
+    half = float(special.stdtrit(freedom, (1 + level) / 2) * variance**0.5)
     if bounds is None:
         return Estimate(value, value - half, value + half)
     low, high = bounds
@@ -313,8 +313,8 @@ def minimum_detectable_gap(returns: np.ndarray, power: float = 0.8, level: float
             f"{power} and {level}"
         )
     freedom = 2 * len(means) - 2
-    stats = require("scipy.stats", "agents", "minimum_detectable_gap")
-    quantiles = stats.t.ppf([(1 + level) / 2, power], freedom)
+    special = require("scipy.special", "agents", "minimum_detectable_gap")
+    quantiles = special.stdtrit(freedom, [(1 + level) / 2, power])
     return float(quantiles.sum() * means.std(ddof=1) * np.sqrt(2 / len(means)))
 
 

@@ -5,9 +5,11 @@ import pytest
 import torch
 from scipy.optimize import minimize
 
+import agents
 from agents.acts.actor_critic import ActorCritic
 from agents.acts.tracer import TRACER
 from agents.acts.trust_region import projected
+from agents.storage.archive import MODEL, Archive, copy_archive
 from tests.support.act_mdps import five_states, vec_env
 from tests.support.close import assert_close
 
@@ -85,3 +87,17 @@ def test_the_average_follows_the_policy():
         assert_close(now, 0.75 * old + 0.25 * own)
     trust_region.begin(policy)
     assert torch.equal(next(trust_region.average.parameters()), next(policy.parameters()))
+
+
+def test_a_file_without_an_average_begins_with_the_policy(tmp_path):
+    model = TRACER("MlpPolicy", vec_env(five_states(), 2), seed=0, learning_starts=10)
+    model.learn(200)
+    model.save(tmp_path / "whole.zip")
+    algorithm = Archive(tmp_path / "whole.zip", MODEL).read("algorithm")
+    changes = {"trust_region": None, "algorithm": {**algorithm, "networks": ["policy"]}}
+    copy_archive(tmp_path / "whole.zip", tmp_path / "copy.zip", MODEL, changes)
+    found = agents.load(tmp_path / "copy.zip", device="cpu")
+    pairs = zip(found.trust_region.average.parameters(), model.policy.parameters())
+    assert all(torch.equal(a, b) for a, b in pairs)
+    kept = zip(found.trust_region.average.parameters(), model.trust_region.average.parameters())
+    assert not all(torch.equal(a, b) for a, b in kept)
