@@ -61,7 +61,8 @@ class DQN(ActLearner, stable_baselines3.DQN):  # type: ignore[misc]
 
     Networks are those of `QPolicy`: dueling, NoisyNet, dropout, concrete dropout, bootstrapped
     heads, each of which has targets of its own. Uncertain ones explore by what they are uncertain
-    of, beside which `exploration_initial_eps=exploration_final_eps=0` is usual.
+    of, beside which `exploration_initial_eps=exploration_final_eps=0` is usual. Targets of NoisyNet
+    are those of its mean weights, where the paper draws noise for them, too.
 
     Sources: Mnih et al. (2015); van Hasselt et al. (2016); Schaul et al. (2016); Osband et al.
     (2016); Fortunato et al. (2018). PyDial's has Polyak targets (`tau=0.02,

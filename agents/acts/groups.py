@@ -298,7 +298,8 @@ class ActGRPO(ActGroupAlgorithm):
             Credit(*how), held.rewards, held.played, held.played, self._groups, known
         )
         sizes = held.played.sum(0)
-        totals = float(sizes.sum()), float(len(sizes)), 1
+        decisions = float(sizes.sum())
+        totals = decisions, float(len(sizes)), decisions
         weights = mean_weights(self.loss_type, sizes, totals, len(held.played))
         return advantages, np.broadcast_to(weights, held.played.shape)
 

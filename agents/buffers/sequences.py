@@ -71,15 +71,14 @@ class SequenceBuffer:
         if self._open is None:
             self._open = np.zeros(tokens.shape, np.int32)
             self._number = np.zeros(len(tokens), np.int64)
-            fresh = np.ones(len(tokens), bool)
+            fresh, slid = np.ones(len(tokens), bool), np.zeros(len(tokens), bool)
         else:
-            before = self._steps["lengths"][-1]
-            known = np.arange(self.window) < before[:, None]
-            fresh = starts | ((tokens != self._open) & known).any(1)
+            before, slid = self._steps["lengths"][-1], self.slid(tokens)
+            fresh = starts | slid
             if features is not None:
                 fresh |= (features != self._open_features).any(1)
             if playing is not None:
-                fresh &= playing
+                fresh, slid = fresh & playing, slid & playing
                 tokens = np.where(playing[:, None], tokens, self._open)
                 lengths = np.where(playing, lengths, before)
             self._close(fresh)
@@ -91,8 +90,15 @@ class SequenceBuffer:
             self._features += list(features[fresh])
             self._open_features[fresh] = features[fresh]
         self._open[:] = tokens
-        for name, value in {"lengths": lengths, "sequence": self._number.copy(), **step}.items():
+        own = {"lengths": lengths, "sequence": self._number.copy(), "slid": slid}
+        for name, value in {**own, **step}.items():
             self._steps.setdefault(name, []).append(value)
+
+    def slid(self, tokens: np.ndarray) -> np.ndarray:
+        """(n_envs,) bool: observations (n_envs, L) that do not begin with those added last."""
+        known = np.arange(self.window) < self._steps["lengths"][-1][:, None]
+        found: np.ndarray = ((tokens != self._open) & known).any(1)
+        return found
 
     def _close(self, rows: np.ndarray) -> None:
         assert self._open is not None

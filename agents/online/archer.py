@@ -53,7 +53,7 @@ class ArCHer(GroupAlgorithm):
             taken off: the actor's tokens differ in what they add. It does not move the actor.
         value_learning_rate: of the critic, a number or a schedule; None takes `learning_rate`.
         kwargs: further arguments of `SequenceAlgorithm`. Dialogues that go on beyond `n_steps`
-            tokens are not remembered.
+            tokens, or that a sliding window divides, are not remembered.
 
     Raises:
         ValueError: a number that cannot be, an env whose masks are its own or which has features,
@@ -113,7 +113,7 @@ class ArCHer(GroupAlgorithm):
 
     # The rollout
 
-    def _begun(self, infos: list[dict[str, Any]]) -> None:
+    def _begun(self, infos: list[dict[str, Any]], chosen: np.ndarray) -> None:
         self._last_seen: dict[tuple[int, int], np.ndarray] = {}
 
     def _step_extras(self, infos: list[dict[str, Any]]) -> dict[str, np.ndarray]:
@@ -131,8 +131,9 @@ class ArCHer(GroupAlgorithm):
         self.replay.add(_those(dialogues, ended))
         if not len(self.replay):
             raise ValueError(
-                f"ArCHer: expected dialogues that end within n_steps={self.n_steps} tokens, got "
-                "none; give a larger n_steps"
+                f"ArCHer: expected dialogues that end within n_steps={self.n_steps} tokens and lie "
+                "within one window of observations, got none; give a larger n_steps, and the env a "
+                "larger window"
             )
         advantages = self._advantages(dialogues)
         columns = sequences.columns
@@ -158,7 +159,9 @@ class ArCHer(GroupAlgorithm):
             seen = self._last_seen[divmod(int(steps[last[i]]), self.n_envs)]
             tokens[i, : len(seen)] = seen
             lengths[i] = max(lengths[i], np.flatnonzero(seen)[-1] + 1)
-        fits = lengths <= window
+        owner = steps[last] % self.n_envs
+        whole = np.bincount(owner, minlength=self.n_envs)[owner] == 1
+        fits = whole & (lengths <= window)
         batch = TokenBatch(
             tokens=tokens[:, :window],
             is_action=own[:, :window],
@@ -278,7 +281,7 @@ class ArCHer(GroupAlgorithm):
         self, batch: SequenceBatch, log_prob: Tensor
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """-A log pi of each token (Zhou et al. 2024), with A of its utterance."""
-        approx_kl = k3(batch.log_probs - log_prob).detach()
+        approx_kl = k3(log_prob - batch.log_probs).detach()
         return -batch.advantages * log_prob, {"approx_kl": approx_kl}
 
 

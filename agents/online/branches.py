@@ -17,7 +17,7 @@ class BranchValues(NamedTuple):
     """Values of the situations in which turns began.
 
     Attributes:
-        values: (T, n), where a turn began; 0 elsewhere.
+        values: (T + 1, n), where a turn began or, after the last step, would; NaN elsewhere.
         steps: how many actions the continuations took.
     """
 
@@ -50,6 +50,11 @@ class Branches:
         saved = self.batch.clone_state(rows) if rows else []
         self.begun |= {(step, row): dialogue for row, dialogue in zip(rows, saved)}
 
+    def forget(self, rows: Iterable[int]) -> None:
+        """Forget the dialogues `rows`, which others take the place of."""
+        gone = {*rows}
+        self.begun = {place: kept for place, kept in self.begun.items() if place[1] not in gone}
+
     def values(
         self, policy: Predictor, shape: tuple[int, int], count: int, rng: np.random.Generator
     ) -> BranchValues:
@@ -59,14 +64,14 @@ class Branches:
 
         Args:
             policy: has `predict`.
-            shape: (T, n) of the rollout; what began later is left out.
+            shape: (T, n) of the rollout.
             count: continuations of each dialogue, with its hidden things as they are.
             rng: of what other parties draw.
         """
-        places = [place for place in self.begun if place[0] < shape[0]]
+        places = [*self.begun]
         dialogues = [self.begun[place] for place in places for _ in range(count)]
         returns, steps = continued_returns(policy, self.batch, dialogues, rng)
-        values = np.zeros(shape)
+        values = np.full((shape[0] + 1, shape[1]), np.nan)
         if places:
             values[tuple(np.array(places).T)] = returns.reshape(-1, count).mean(1)
         return BranchValues(values, int(steps.sum()))

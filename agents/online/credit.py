@@ -5,6 +5,7 @@ Arrays by step are (T, n): T steps of n dialogues, those of a group side by side
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +17,15 @@ SCALES = ("group", "batch", "none")
 CREDITS = ("episode", "turn", "anchor", "prefix", "privileged", "exact")
 VALUES = ("prefix", "privileged", "exact")
 """Credits that are differences of values."""
+
+
+Sums = Callable[..., list[float]]
+"""The sums of a few numbers over all processes (`agents.distributed.processes.Processes.sums`)."""
+
+
+def alone(*numbers: float) -> list[float]:
+    """The sums of numbers where there is one process."""
+    return [*numbers]
 
 
 class Credit(NamedTuple):
@@ -36,6 +46,8 @@ def credited(
     ends: np.ndarray,
     groups: np.ndarray,
     known: np.ndarray | None = None,
+    left: np.ndarray | None = None,
+    sums: Sums = alone,
 ) -> np.ndarray:
     """Advantages (T, n) float32 of what was said.
 
@@ -47,12 +59,14 @@ def credited(
         groups: (n,) int.
         known: (T, n): where turns begin, the names of situations (uint64) of "anchor", or the
             values of the credits in `VALUES`.
+        left: (n,) of those credits, see `value_rises`.
+        sums: for what is compared within the batch.
     """
-    how = credit.baseline, credit.scale
+    how = credit.baseline, credit.scale, sums
     if credit.name in VALUES:
         assert known is not None
         turns = turn_numbers(ends)
-        rises = value_rises(rewards, known, turns, said)
+        rises = value_rises(rewards, known, turns, said, left)
         if credit.name == "privileged":
             rises = discounted_returns(rises, credit.trace)
         if credit.name != "exact":
@@ -73,7 +87,7 @@ def credited(
 
 
 def group_advantages(
-    returns: np.ndarray, groups: np.ndarray, baseline: str, scale: str
+    returns: np.ndarray, groups: np.ndarray, baseline: str, scale: str, sums: Sums = alone
 ) -> np.ndarray:
     """Returns (m,) less the baseline of their group, (m,) float32.
 
@@ -87,22 +101,35 @@ def group_advantages(
             ("batch"), as if these were one group.
         scale: divide by the deviation within the "group", by that of all returns ("batch"), or by
             "none".
+        sums: for the mean and the deviation of all returns, those of all processes.
     """
-    if baseline == "batch":
-        groups = np.zeros(len(returns), np.int64)
-    _, number, counts = np.unique(groups, return_inverse=True, return_counts=True)
     values = returns.astype(np.float64)
-    mean = np.bincount(number, values) / counts
-    advantages = values - mean[number]
-    deviation = np.sqrt(np.bincount(number, advantages**2) / counts)
-    if baseline == "leave-one-out":
-        advantages = advantages * (counts / np.maximum(counts - 1, 1))[number]
+    of_all = batch_moments(values, sums) if "batch" in (baseline, scale) else (0.0, 0.0)
+    if baseline == "batch":
+        advantages = values - of_all[0]
+        deviation = np.full(len(values), of_all[1])
+        equal = deviation <= 1e-6 * abs(of_all[0])
+    else:
+        _, number, counts = np.unique(groups, return_inverse=True, return_counts=True)
+        advantages = values - (np.bincount(number, values) / counts)[number]
+        deviation = np.sqrt(np.bincount(number, advantages**2) / counts)[number]
+        equal = all_equal(values, groups)
+        if baseline == "leave-one-out":
+            advantages = advantages * (counts / np.maximum(counts - 1, 1))[number]
     if scale == "group":
-        advantages = advantages / (deviation[number] + 1e-6)
+        advantages = advantages / (deviation + 1e-6)
     elif scale == "batch":
-        advantages = advantages / (values.std() + 1e-6)
-    advantages[all_equal(values, groups)] = 0
+        advantages = advantages / (of_all[1] + 1e-6)
+    advantages[equal] = 0
     return advantages.astype(np.float32)
+
+
+def batch_moments(values: np.ndarray, sums: Sums) -> tuple[float, float]:
+    """Mean and deviation of the values (m,) of all processes together."""
+    count, total = sums(float(len(values)), float(values.sum()))
+    mean = total / max(count, 1)
+    [squares] = sums(float(np.square(values - mean).sum()))
+    return mean, float(np.sqrt(squares / max(count, 1)))
 
 
 def all_equal(returns: np.ndarray, groups: np.ndarray) -> np.ndarray:
@@ -133,6 +160,7 @@ def turn_advantages(
     labels: np.ndarray,
     baseline: str,
     scale: str,
+    sums: Sums = alone,
 ) -> np.ndarray:
     """(T, n) float32: the return from each turn on, less that of turns with the same label.
 
@@ -141,13 +169,14 @@ def turn_advantages(
         turns: (T, n), of `turn_numbers`.
         said: (T, n) bool, where a token was said.
         labels: (K, n) int, which turns are compared.
-        baseline, scale: as of `group_advantages`.
+        baseline, scale, sums: as of `group_advantages`.
     """
     columns = np.broadcast_to(np.arange(returns.shape[1]), turns.shape)
     reached = np.zeros(returns.shape, bool)
     reached[turns[said], columns[said]] = True
     advantages = np.zeros(returns.shape, np.float32)
-    advantages[reached] = group_advantages(returns[reached], labels[reached], baseline, scale)
+    own, among = returns[reached], labels[reached]
+    advantages[reached] = group_advantages(own, among, baseline, scale, sums)
     return of_steps(advantages, turns)
 
 
@@ -225,9 +254,13 @@ def fitted_values(
 
 
 def value_rises(
-    rewards: np.ndarray, values: np.ndarray, turns: np.ndarray, said: np.ndarray
+    rewards: np.ndarray,
+    values: np.ndarray,
+    turns: np.ndarray,
+    said: np.ndarray,
+    left: np.ndarray | None = None,
 ) -> np.ndarray:
-    """(K, n): r_k + V(s_k+1) - V(s_k) of each turn k; V is 0 after a dialogue's last turn.
+    """(K, n): r_k + V(s_k+1) - V(s_k) of each turn k; V is 0 after the last turn of a dialogue.
 
     Source: Kazemnejad et al. (2025), arXiv 2410.01679, equations 5 and 6, there of steps of
     reasoning.
@@ -236,8 +269,13 @@ def value_rises(
         rewards: (T, n), 0 where nothing was said.
         values: (T, n), of the situation where a turn begins; the other steps are not looked at.
         turns, said: (T, n), as of `turn_advantages`.
+        left: (n,) V after the last turn of a dialogue that was cut off there; NaN where that turn
+            had not ended, which is then worth its rewards alone. None: none was cut off.
     """
     begun = at_beginnings(values, turns, said)
     after = np.concatenate([begun[1:], np.zeros_like(begun[:1])])
+    if left is not None:
+        last = np.where(said, turns, 0).max(0), np.arange(turns.shape[1])
+        after[last] = np.where(np.isnan(left), begun[last], left)
     rises: np.ndarray = turn_returns(rewards, turns, 0.0) + after - begun
     return rises

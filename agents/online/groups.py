@@ -12,9 +12,8 @@ from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
 from agents.buffers.sequences import Rollout, SequenceBatch, SequenceBuffer
-from agents.models.observations import Observed
 from agents.online.credit import all_equal
-from agents.online.on_policy import SequenceAlgorithm, SequenceOptions, turn_ends
+from agents.online.on_policy import SequenceAlgorithm, SequenceOptions
 from agents.online.reference import k3
 from dialgym.errors import whole_number
 
@@ -43,7 +42,8 @@ class GroupAlgorithm(SequenceAlgorithm):
         policy: as of `OnlineAlgorithm`; its value head is left alone.
         env: the number of dialogues must be a multiple of `group_size`.
         n_epochs: passes over a rollout (TRL's `num_iterations`).
-        group_size: dialogues of a group; None makes all of them one group, each begun by itself.
+        group_size: dialogues of a group; None makes all of a process one group, each begun by
+            itself.
         resample: how many more times groups without variance are played in a rollout.
         kwargs: further arguments of `SequenceAlgorithm`; what goes on beyond `n_steps` tokens
             counts as it stands.
@@ -97,7 +97,7 @@ class GroupAlgorithm(SequenceAlgorithm):
         said, chosen = np.zeros((0, env.num_envs), bool), np.ones(env.num_envs, bool)
         equal: list[float] = []
         for _ in range(1 + self.resample):
-            self._begin(env)
+            self._begin(env, chosen)
             played = self._play(env, callback, chosen, n_rollout_steps)
             if played is None:
                 return False
@@ -122,39 +122,47 @@ class GroupAlgorithm(SequenceAlgorithm):
         return True
 
     def _play(
-        self, env: VecEnv, callback: BaseCallback, chosen: np.ndarray, most: int
+        self, env: VecEnv, callback: BaseCallback, chosen: np.ndarray, most: int | np.ndarray
     ) -> np.ndarray | None:
         """Play an episode in each of the `chosen` rows (n_envs,), of at most `most` tokens.
+
+        Args:
+            most: of all rows, or of each (n_envs,).
 
         Returns:
             (t, n_envs) bool, where a token was said; None when a callback asked to stop.
         """
-        playing, kept = chosen.copy(), list[np.ndarray]()
-        while playing.any() and len(kept) < most:
-            kept.append(playing.copy())
+        going_on, kept = chosen.copy(), list[np.ndarray]()
+        while (playing := going_on & (len(kept) < most)).any():
+            kept.append(playing)
             ended = self._step(env, callback, playing)
             if ended is None:
                 return None
-            playing[list(ended)] = False
+            going_on[list(ended)] = False
         said = np.stack(kept)
         returns = self.rollout_buffer.steps("rewards")[-len(kept) :].sum(0)
-        for row in np.flatnonzero(playing).tolist():  # they count as they stand, in the log too
+        for row in np.flatnonzero(going_on).tolist():  # they count as they stand, in the log too
             episode = {"r": float(returns[row]), "l": int(said[:, row].sum()), "t": 0.0}
             self.ep_info_buffer.append(episode)  # type: ignore[union-attr]
         return said
 
-    def _begin(self, env: VecEnv) -> None:
-        """Reset all dialogues, those of a group with the same seed."""
+    def _begin(self, env: VecEnv, chosen: np.ndarray) -> None:
+        """Reset all dialogues, those of a group with the same seed, to play the `chosen` rows."""
         count = env.num_envs // (self.group_size or 1)
         seeds = np.repeat(self.rng.integers(2**31, size=count), self.group_size or 1)
         # Stable-Baselines3 has no public way to give each row a seed of its own choice.
         env.unwrapped._seeds = list(map(int, seeds))
         self._last_obs = env.reset()  # type: ignore[assignment]
         self._last_episode_starts = np.ones(env.num_envs, bool)
-        self._begun(env.unwrapped.reset_infos)
+        self._begun(env.unwrapped.reset_infos, chosen)
 
-    def _begun(self, infos: list[dict[str, Any]]) -> None:
-        """Read the infos of dialogues that have just begun; here nothing."""
+    def _begun(self, infos: list[dict[str, Any]], chosen: np.ndarray) -> None:
+        """Read the infos of dialogues that have just begun; here nothing.
+
+        Args:
+            infos: of all rows.
+            chosen: (n_envs,) bool, rows that are going to be played.
+        """
 
     @property
     def _groups(self) -> np.ndarray:
@@ -176,9 +184,7 @@ class GroupAlgorithm(SequenceAlgorithm):
 
     def _ends(self, said: np.ndarray) -> np.ndarray:
         """(T, n) bool: where what was said closes a turn."""
-        buffer = self.rollout_buffer
-        last = Observed.of(self._last_obs).lengths
-        ends: np.ndarray = turn_ends(buffer.steps("lengths"), last, buffer.steps("dones")) & said
+        ends: np.ndarray = self._turn_ends() & said
         return ends
 
     def _rollout(self, said: np.ndarray) -> Rollout:

@@ -105,8 +105,8 @@ class GRPO(GroupAlgorithm):
         loss_type: "grpo", "dr_grpo", "dapo", "bnpo": how losses of tokens are averaged, see
             `agents.online.surrogates.mean_weights`; the greatest length of "dr_grpo" is `n_steps`.
             "cispo": -sg(min(ratio, epsilon_high)) A log pi, averaged as "dapo" does.
-        importance_sampling_level: "token", a ratio each; or "sequence", that of a dialogue's mean
-            log ratio.
+        importance_sampling_level: "token", a ratio each; or "sequence", that of the mean log ratio
+            of a dialogue, or of its part where a sliding window divides it.
         epsilon_high: how far above 1 a ratio may count, where that is to be another number than
             below (DAPO, Yu et al. 2025, arXiv 2503.14476, section 3.1); None takes `clip_range`.
             For "cispo" the greatest weight of a ratio, by default 5.
@@ -160,6 +160,7 @@ class GRPO(GroupAlgorithm):
         self.turn_gamma = gamma
         self.truth_gain = truth_gain
         self._branches: Branches | None = None
+        self._values = np.zeros(0)
         super().__init__(policy, env, **kwargs)
 
     def _setup_model(self) -> None:
@@ -184,19 +185,23 @@ class GRPO(GroupAlgorithm):
 
     # The rollout
 
-    def _begun(self, infos: list[dict[str, Any]]) -> None:
+    def _begun(self, infos: list[dict[str, Any]], chosen: np.ndarray) -> None:
         if self.credit == "anchor":
             _check_infos(infos, "anchor", 'credit="anchor"')
             self._situations = np.zeros(len(infos), np.uint64)
             self._update(self._situations, "anchor", infos)
         if self.credit == "exact":
             _check_infos(infos, "value", 'credit="exact"')
-            self._values = np.zeros(len(infos))
-            self._update(self._values, "value", infos)
+            values = np.zeros(len(infos))
+            self._update(values, "value", infos)
+            before: np.ndarray = self._values if len(self.rollout_buffer) else values
+            self._values = np.where(chosen, values, before)
         if self.credit == "prefix":
             if self._branches is None:
                 self._branches = Branches(self.env)
-            self._branches.note(len(self.rollout_buffer), range(len(infos)))
+            rows = np.flatnonzero(chosen).tolist()
+            self._branches.forget(rows)
+            self._branches.note(len(self.rollout_buffer), rows)
         if self._needs_truths:
             setting = "truth_gain" if self.truth_gain else 'credit="privileged"'
             _check_infos(infos, "truth", setting)
@@ -254,29 +259,31 @@ class GRPO(GroupAlgorithm):
     ) -> np.ndarray:
         """(T, n) float32, by the rewards (T, n) of what was said (T, n) in the rollout, of whose
         turns `ends` (T, n) are the ends."""
-        known = None
-        if self.credit in VALUES:
-            known = self._state_values(sequences, rewards, said, ends)
+        known = left = None
+        if self.credit == "privileged":
+            known = self._privileged_values(sequences, rewards, said, ends)
+        elif self.credit in VALUES:
+            known, left = self._state_values(said)
         elif self.credit == "anchor":
             known = self.rollout_buffer.steps("situations")
         how = self.credit, self.baseline, self.scale_rewards, self.turn_gamma
         own = (self.credit_kwargs.get(name, 0.0) for name in ("weight", "trace"))
-        return credited(Credit(*how, *own), rewards, said, ends, self._groups, known)
+        rest = self._groups, known, left, self.processes.sums
+        return credited(Credit(*how, *own), rewards, said, ends, *rest)
 
-    def _state_values(
-        self, sequences: Sequences, rewards: np.ndarray, said: np.ndarray, ends: np.ndarray
-    ) -> np.ndarray:
-        """(T, n): values of the situations where turns began."""
-        if self.credit == "privileged":
-            return self._privileged_values(sequences, rewards, said, ends)
+    def _state_values(self, said: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Values (T, n) of where turns began, and (n,) of where dialogues stand; 0 at their end."""
+        ended = (self.rollout_buffer.steps("dones") & said).any(0)
         if self._branches is None:
-            return self.rollout_buffer.steps("state_values")
+            return self.rollout_buffer.steps("state_values"), np.where(ended, 0.0, self._values)
         branches, self._branches = self._branches, None
         count = int(self.credit_kwargs["count"])
-        found = branches.values(self, rewards.shape, count, self.rng)  # type: ignore[arg-type]
+        found = branches.values(self, said.shape, count, self.rng)  # type: ignore[arg-type]
         [steps] = self.processes.sums(float(found.steps))
         self.num_timesteps += int(steps)
-        return found.values
+        after = len(said) - said[::-1].argmax(0)
+        left = found.values[after, np.arange(said.shape[1])]
+        return found.values[:-1], np.where(ended, 0.0, left)
 
     def _truth_gains(self, sequences: Sequences, said: np.ndarray, ends: np.ndarray) -> np.ndarray:
         """(T, n): by how much each turn raised the probability of the truth, where it begins."""
@@ -353,12 +360,13 @@ class GRPO(GroupAlgorithm):
         if self.loss_type in ("dapo", "cispo"):
             return None
         sequences = self.rollout.sequences
-        sizes = sequences.sizes[chosen]
-        decisions, count = self.processes.sums(float(sizes.sum()), float(len(chosen)))
-        totals = decisions, count, self.processes.count
-        weights = mean_weights(self.loss_type, sizes, totals, self.n_steps)
+        rows = sequences.decisions(chosen).cpu().numpy()
+        of_row = sequences.steps % self.n_envs  # a dialogue, which a window may have divided
+        lengths = np.bincount(of_row, minlength=self.n_envs)[of_row[rows]]
+        decisions, dialogues = self.processes.sums(float(len(rows)), float((1 / lengths).sum()))
+        totals = decisions, dialogues, float(len(rows) * self.processes.count)
         column = np.zeros(len(sequences), np.float32)
-        column[sequences.decisions(chosen).cpu().numpy()] = np.repeat(weights, sizes)
+        column[rows] = mean_weights(self.loss_type, lengths, totals, self.n_steps)
         return torch.from_numpy(column).to(self.device)
 
     def _excluded_save_params(self) -> list[str]:

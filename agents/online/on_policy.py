@@ -234,6 +234,12 @@ class SequenceAlgorithm(OnlineAlgorithm):
             return self.policy.masker.allowed[sequences.columns["states"][rows]]
         return None
 
+    def _turn_ends(self) -> np.ndarray:
+        """(T, N) bool: the decisions of the rollout that ended an utterance."""
+        buffer, last = self.rollout_buffer, Observed.of(self._last_obs)
+        slid = np.concatenate([buffer.steps("slid")[1:], buffer.slid(last.tokens.numpy())[None]])
+        return turn_ends(buffer.steps("lengths"), last.lengths, slid, buffer.steps("dones"))
+
     # The update
 
     def loss(self, batch: SequenceBatch) -> tuple[Tensor, dict[str, Tensor]]:
@@ -320,13 +326,18 @@ class SequenceAlgorithm(OnlineAlgorithm):
         self.kl_coef = self.kl.steered(self.kl_coef, mean, int(count))
 
 
-def turn_ends(lengths: np.ndarray, last_lengths: np.ndarray, dones: np.ndarray) -> np.ndarray:
+def turn_ends(
+    lengths: np.ndarray, last_lengths: np.ndarray, slid: np.ndarray, dones: np.ndarray
+) -> np.ndarray:
     """Find the decisions (T, N) that ended an utterance: more than their own token was appended.
+
+    Where a window slides, as many tokens may leave as are appended.
 
     Args:
         lengths: (T, N) tokens of the observation before each decision.
         last_lengths: (N,) of the observations after the last ones.
+        slid: (T, N) bool, the observation after the decision does not begin with that before it.
         dones: (T, N) bool.
     """
     after = np.concatenate([lengths[1:], last_lengths[None]])
-    return dones | (after - lengths != 1)
+    return dones | slid | (after - lengths != 1)

@@ -21,7 +21,7 @@ from torch import Tensor
 from agents.argument_checks import check_bounds
 from agents.buffers.sequences import Rollout, SequenceBatch, SequenceBuffer
 from agents.models.observations import Observed
-from agents.online.on_policy import SequenceAlgorithm, SequenceOptions, turn_ends
+from agents.online.on_policy import SequenceAlgorithm, SequenceOptions
 from agents.returns import gae, turn_gae
 from dialgym.errors import one_of
 
@@ -179,13 +179,11 @@ class SequencePPO(SequenceAlgorithm):
 
     def advantages(self, rewards: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Of the rollout in the buffer: advantages and value targets, (n_steps, n_envs) both."""
-        buffer = self.rollout_buffer
-        dones = buffer.steps("dones")
-        last = Observed.of(self._last_obs)
-        last_values = self._last_values(last, dones[-1])
+        dones = self.rollout_buffer.steps("dones")
+        last_values = self._last_values(Observed.of(self._last_obs), dones[-1])
         if self.advantage_level == "turn":
-            ends = turn_ends(buffer.steps("lengths"), last.lengths, dones)
-            return turn_gae(rewards, values, dones, last_values, ends, self.gamma, self.gae_lambda)
+            rest = self._turn_ends(), self.gamma, self.gae_lambda
+            return turn_gae(rewards, values, dones, last_values, *rest)
         advantages = gae(rewards, values, dones, last_values, self.gamma, self.gae_lambda)
         return advantages, advantages + values
 

@@ -88,13 +88,13 @@ class REFUEL(GroupAlgorithm):
 
     # The rollout
 
-    def _begun(self, infos: list[dict[str, Any]]) -> None:
+    def _begun(self, infos: list[dict[str, Any]], chosen: np.ndarray) -> None:
         self._branches = Branches(self.env)
         self._turns, self._chosen = np.zeros((2, len(infos)), np.int64)
         self._at_a_turn(len(self.rollout_buffer), np.arange(len(infos)))
 
     def _step_extras(self, infos: list[dict[str, Any]]) -> dict[str, np.ndarray]:
-        if self._branches is not None:
+        if self._branches is not None and len(self.rollout_buffer) + 1 < self.n_steps:
             over = "terminal_observation"
             going = [i for i, info in enumerate(infos) if info.get("turn") and over not in info]
             self._at_a_turn(len(self.rollout_buffer) + 1, np.array(going, np.int64))
@@ -112,7 +112,7 @@ class REFUEL(GroupAlgorithm):
         self._branches.note(step, rows)
 
     def _play_again(self, env: VecEnv, most: int) -> np.ndarray:
-        """Go on from where the chosen turns began, once more.
+        """Go on from where the chosen turns began, once more, for as many tokens as were left.
 
         Neither callbacks nor the log's returns count these dialogues, which begin in the middle.
         """
@@ -126,7 +126,7 @@ class REFUEL(GroupAlgorithm):
         logged = copy(self.ep_info_buffer), copy(self.ep_success_buffer)
         unseen = Unseen()
         unseen.init_callback(self)
-        played = self._play(env, unseen, np.ones(len(saved), bool), most)
+        played = self._play(env, unseen, np.ones(len(saved), bool), most - self._chosen)
         self.ep_info_buffer, self.ep_success_buffer = logged
         assert played is not None
         return played
@@ -194,7 +194,7 @@ class REFUEL(GroupAlgorithm):
         begins = (torch.diff(rows, prepend=rows[:1] - 1) != 0) & (rows % 2 == 0)
         loss = scattered(errors, begins)
         weights = 1.0 if batch.weights is None else batch.weights
-        approx_kl = k3(batch.log_probs - log_prob).detach()
+        approx_kl = k3(log_prob - batch.log_probs).detach()
         return loss, {"approx_kl": approx_kl, "regression_loss": (loss * weights).detach()}
 
 

@@ -23,7 +23,8 @@ def log_ratios(batch: SequenceBatch, log_prob: Tensor, level: str) -> Tensor:
     """log pi(a | s) / pi_old(a | s), (n,).
 
     At the level "sequence" each is the mean over the decisions of its dialogue (GSPO, Zheng et al.
-    2025, arXiv 2507.18071, equation 7). The gradient is that of the decision by itself, so that
+    2025, arXiv 2507.18071, equation 7), or of its part where a sliding window or features that
+    change divide one. The gradient is that of the decision by itself, so that
     advantages may differ within a dialogue (equation 13, GSPO-token); where they do not, the sum of
     gradients is that of the mean.
 
@@ -62,9 +63,9 @@ def weighted_surrogate(
 
 
 def mean_weights(
-    loss_type: str, sizes: np.ndarray, totals: tuple[float, float, int], longest: int
+    loss_type: str, lengths: np.ndarray, totals: tuple[float, float, float], longest: int
 ) -> np.ndarray:
-    """(s,): weights of the decisions of s sequences, by which a mean over all tokens is another.
+    """Weights of decisions, by which a mean over all tokens is another.
 
     The means over S dialogues of T_i tokens, D together:
 
@@ -77,15 +78,16 @@ def mean_weights(
 
     Args:
         loss_type: one of `LOSS_TYPES`.
-        sizes: (s,) decisions of the sequences of a minibatch, of this process.
-        totals: decisions and sequences of the minibatch in all processes, and how many these are.
+        lengths: T_i of any shape, of the dialogues that the decisions are of.
+        totals: D and S of a minibatch in all processes, and D_p times the number of processes. Of
+            a dialogue whose decisions lie in several minibatches, S counts the share.
         longest: the greatest length L.
     """
-    decisions, sequences, processes = totals
+    decisions, dialogues, own = totals
     if loss_type == "grpo":
-        return decisions / (sequences * sizes)
+        return decisions / (dialogues * lengths)
     if loss_type == "dr_grpo":
-        return np.full(len(sizes), decisions / (sequences * longest))
+        return np.full(lengths.shape, decisions / (dialogues * longest))
     if loss_type == "bnpo":
-        return np.full(len(sizes), decisions / (processes * max(int(sizes.sum()), 1)))
-    return np.ones(len(sizes))
+        return np.full(lengths.shape, decisions / max(own, 1))
+    return np.ones(lengths.shape)

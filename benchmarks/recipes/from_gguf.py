@@ -8,14 +8,22 @@ It needs the package `gguf`. Quantised weights become the numbers that they stan
 from __future__ import annotations
 
 import argparse
+from importlib.util import find_spec
 from pathlib import Path
 
 from dialgym.optional import require
 
 
 def convert(file: str | Path, folder: str | Path) -> None:
-    """Write the model and the tokenizer in `file` into `folder`."""
-    require("gguf", "agents", "models in the GGUF format")
+    """Write the model and the tokenizer in `file` into `folder`.
+
+    Raises:
+        ImportError, FileNotFoundError: `gguf` is not installed, or there is no such file.
+    """
+    if find_spec("gguf") is None:
+        raise ImportError("models in the GGUF format need the package gguf: pip install gguf")
+    if not Path(file).is_file():
+        raise FileNotFoundError(f"no model at {str(file)!r}: expected a file in the GGUF format")
     transformers = require("transformers", "agents", "models in the GGUF format")
     place = {"pretrained_model_name_or_path": Path(file).parent, "gguf_file": Path(file).name}
     read = transformers.AutoModelForCausalLM.from_pretrained(**place, dtype="float32")
@@ -33,7 +41,10 @@ def main() -> None:
     parser.add_argument("file", help="of the model")
     parser.add_argument("folder", help="to be written")
     arguments = parser.parse_args()
-    convert(arguments.file, arguments.folder)
+    try:
+        convert(arguments.file, arguments.folder)
+    except (ImportError, OSError) as error:
+        parser.error(str(error))
 
 
 if __name__ == "__main__":

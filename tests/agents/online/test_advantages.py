@@ -68,8 +68,12 @@ def test_monte_carlo_returns_by_hand():
 def test_a_turn_ends_where_more_than_one_token_was_added():
     lengths = np.array([[3, 3], [4, 8], [5, 9], [9, 4]])
     dones = np.array([[0, 0], [0, 0], [0, 1], [0, 0]], bool)
-    ends = turn_ends(lengths, np.array([10, 9]), dones)
+    slid = np.zeros((4, 2), bool)
+    ends = turn_ends(lengths, np.array([10, 9]), slid, dones)
     assert ends.T.tolist() == [[False, False, True, False], [True, False, True, True]]
+    slid[0, 0] = slid[3, 0] = True  # and as many tokens have left
+    ends = turn_ends(lengths, np.array([10, 9]), slid, dones)
+    assert ends.T.tolist() == [[True, False, True, True], [True, False, True, True]]
 
 
 @given(st.integers(0, 10**6))

@@ -1,5 +1,8 @@
 """Turns and situations: what each is credited with, against slow references."""
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
 import numpy as np
 import pytest
 from stable_baselines3.common.env_util import make_vec_env
@@ -7,6 +10,7 @@ from stable_baselines3.common.vec_env import VecNormalize
 
 import dialgym
 from agents import GRPO
+from agents.online.branches import Branches
 from agents.online.credit import (
     group_advantages,
     of_steps,
@@ -163,6 +167,46 @@ def test_turns_are_credited_with_their_reward_and_the_rise_of_the_value(played):
             np.testing.assert_allclose(found[steps, n], wanted, rtol=1e-5, atol=1e-6)
 
 
+def test_what_comes_after_a_dialogue_that_was_cut_off_counts(played):
+    """V after its last turn; a turn that had not ended is worth its rewards."""
+    rewards, ends, said, _ = played
+    values, left = np.random.default_rng(9).normal(size=(T, N)), np.zeros(N)
+    left[1:4] = 5.0, np.nan, -2.0
+    turns = turn_numbers(ends)
+    found = of_steps(value_rises(rewards, values, turns, said, left), turns)
+    whole = of_steps(value_rises(rewards, values, turns, said), turns)
+    for n, row in enumerate(slow_turns(played, 1.0)):
+        steps = row[-1][0]
+        before = [t for t in range(T) if t not in steps and said[t, n]]
+        np.testing.assert_array_equal(found[before, n], whole[before, n])
+        after = values[steps[0], n] if n == 2 else left[n]
+        np.testing.assert_allclose(found[steps, n], whole[steps, n] + after, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("baseline", ["batch", "mean", "leave-one-out"])
+@pytest.mark.parametrize("returns", [[0, 0, 0, 0, 1, 1, 1, 1], [0, 0, 0, 1, 0, 1, 1, 1.0]])
+def test_the_batch_is_that_of_all_processes(returns, baseline):
+    values, groups = np.array(returns, float), np.arange(8) // 2
+    together = group_advantages(values, groups, baseline, "batch")
+    meeting, told = Barrier(2), {}
+
+    def half(rank):
+        def sums(*numbers):
+            told[rank] = numbers
+            meeting.wait(60)
+            total = [sum(pair) for pair in zip(told[0], told[1], strict=True)]
+            meeting.wait(60)
+            return total
+
+        own = slice(4 * rank, 4 * rank + 4)
+        return group_advantages(values[own], groups[own], baseline, "batch", sums)
+
+    with ThreadPoolExecutor(2) as pool:
+        apart = np.concatenate([*pool.map(half, range(2))])
+    np.testing.assert_allclose(apart, together, rtol=1e-6)
+    assert together.any() or baseline != "batch"
+
+
 def test_labels_may_be_anything():
     returns = np.random.default_rng(0).normal(size=6)
     some = group_advantages(returns, np.array([7, 0, 7, 0, 7, 0]), "leave-one-out", "group")
@@ -267,6 +311,64 @@ def advantages_by_turn(model, advantages):
     """(n,): the sum over turns, each counted once."""
     said = grid(model)[1]
     return (advantages * turn_starts(model._ends(said), said)).sum(0)
+
+
+def test_only_turns_that_are_learned_from_are_gone_on_from(monkeypatch):
+    """Groups that are played again leave nothing behind."""
+    env = dialgym.sb3_vec_env("Wordle-20-v0", 16, seed=0, tokenizer="word")
+    model = GRPO(
+        "GPTPolicy", env, n_steps=20, policy_kwargs=SMALL, seed=0, group_size=2, credit="prefix",
+        credit_kwargs={"count": 1}, resample=3,
+    )  # fmt: skip
+    continued = []
+    values = Branches.values
+
+    def noted(self, *rest):
+        continued.extend(self.begun)
+        return values(self, *rest)
+
+    monkeypatch.setattr(Branches, "values", noted)
+    _, callback = model._setup_learn(1000)
+    model.collect_rollouts(model.env, callback, model.rollout_buffer, 20)
+    assert len(model.rollout_buffer) > 20  # some were played again
+    said = np.zeros((len(model.rollout_buffer), 16), bool)
+    said.reshape(-1)[model.rollout.sequences.steps] = True
+    begun = turn_starts(model._ends(said), said)
+    assert {(t, n) for t, n in continued if t < len(begun)} >= {*zip(*np.nonzero(begun))}
+    assert len(continued) <= begun.sum() + 16  # and where dialogues stand that were cut off
+
+
+@pytest.mark.parametrize("credit", ["exact", "prefix"])
+def test_dialogues_that_are_cut_off_are_worth_what_would_come(credit, monkeypatch):
+    env = dialgym.sb3_vec_env("Maze-v0", 16, seed=0, tokenizer="word", values=credit == "exact")
+    settings = {"credit_kwargs": {"count": 2}} if credit == "prefix" else {}
+    model = GRPO(
+        "GPTPolicy", env, n_steps=12, policy_kwargs=SMALL, seed=0, group_size=16,
+        scale_rewards="none", credit=credit, **settings,
+    )  # fmt: skip
+    seen, state_values = [], model._state_values
+
+    def kept(said):
+        seen.append(state_values(said))
+        return seen[-1]
+
+    monkeypatch.setattr(model, "_state_values", kept)
+    _, callback = model._setup_learn(1000)
+    model.collect_rollouts(model.env, callback, model.rollout_buffer, 12)
+    [(values, left)] = seen
+    rewards, dones = (model.rollout_buffer.steps(name) for name in ("rewards", "dones"))
+    cut = ~dones.any(0)
+    assert cut.sum() > 8
+    assert np.isfinite(left).all()  # a move is three tokens
+    assert (left[~cut] == 0).all()
+    said, ends = np.ones(rewards.shape, bool), np.zeros(rewards.shape, bool)
+    ends[2::3] = True
+    rises = value_rises(rewards, values, turn_numbers(ends), said, left)[:, cut]
+    whole = (rewards.sum(0) + left - values[0])[cut]
+    np.testing.assert_allclose(rises.sum(0), whole, atol=1e-5)
+    if credit == "exact":  # a move costs 1, and at most brings the goal a move further away
+        assert rises.min() >= -2
+        assert rises.max() <= 0
 
 
 @pytest.mark.parametrize("credit", ["prefix", "exact"])

@@ -39,7 +39,7 @@ def test_a_group_begins_alike_and_groups_differ(task):
     """Said the same to, dialogues of a group answer the same; others need not."""
     env = make_vec_env(Echo, 12, seed=0) if task == "echo" else None
     model = collected(env or dialgym.sb3_vec_env("Wordle-20-v0", 12), group_size=4)
-    model._begin(model.env)
+    model._begin(model.env, np.ones(12, bool))
     said = np.array([CharTokenizer(ascii_lowercase).encode("class")]).T if task == "wordle" else []
     seen = model._last_obs
     for token in [*said, [END]] if task == "wordle" else []:

@@ -6,7 +6,7 @@ import torch
 from stable_baselines3.common.env_util import make_vec_env
 
 import dialgym
-from agents import REFUEL
+from agents import REFUEL, ArCHer
 from agents.buffers.sequences import SequenceBatch
 from agents.online.refuel import one_turn
 from dialgym.views.wrappers import VectorMaskedObservation
@@ -61,6 +61,38 @@ def test_pairs_are_two_turns_after_one_prefix_and_what_they_earned():
             place = int(sequences.places[sequences.first[number]]) + 1
             prefixes.append(sequences.tokens[number, :place].tolist())
         assert prefixes[0] == prefixes[1]
+
+
+def test_both_futures_are_as_long_where_a_limit_cuts_them_off():
+    """Each has the tokens that the first dialogue had left, so that what they earn compares."""
+    env = dialgym.sb3_vec_env("Maze-v0", 24, seed=0, tokenizer="word")
+    model = REFUEL("GPTPolicy", env, n_steps=24, batch_size=64, policy_kwargs=SMALL, seed=0)
+    _, callback = model._setup_learn(1000)
+    model.collect_rollouts(model.env, callback, model.rollout_buffer, 24)
+    rewards, dones = (model.rollout_buffer.steps(name) for name in ("rewards", "dones"))
+    begun = model._chosen
+    assert begun.max() < 24
+    again = rewards[model._second :]
+    cut = ~dones.any(0)
+    assert cut.sum() > 12
+    for row in np.flatnonzero(cut):
+        assert not again[24 - begun[row] :, row].any()
+    sequences, values = model.rollout.sequences, model.rollout.values
+    for number, since in zip(range(len(sequences.sizes)), sequences.steps[sequences.first[:-1]]):
+        step, row = divmod(int(since), 24)
+        if cut[row]:
+            until = 24 if step < model._second else step + 24 - begun[row]
+            assert values[sequences.first[number]] == rewards[step:until, row].sum()
+
+
+@pytest.mark.parametrize("cls", [REFUEL, ArCHer])
+def test_the_divergence_is_that_of_the_policy_that_spoke(cls):
+    """KL(old || new) from samples of the old one, never that of the other direction."""
+    old, new = torch.tensor([0.5, 0.5]).log(), torch.tensor([0.95, 0.05]).log()
+    batch = batch_of(old, torch.zeros(2), torch.tensor([0, 1]))
+    model = made() if cls is REFUEL else ArCHer.__new__(ArCHer)
+    _, metrics = cls.policy_loss(model, batch, new)
+    assert float(metrics["approx_kl"].mean()) == pytest.approx(float((old - new).mean()), abs=1e-6)
 
 
 def test_each_turn_is_as_likely_to_be_chosen():
