@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import warnings
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -15,11 +16,14 @@ from torch import Tensor
 
 from agents.models.exported import exported_ids
 from agents.models.observations import Observed
-from agents.serving.server import Client, LostServer, Request, RolloutServer, Sampled
+from agents.serving.apis import Request, Sampled
+from agents.serving.server import Client, LostServer, RolloutServer
 from dialgym.language.tokenizers import END, TAGS
 
 UNKNOWN = -1
 """Version of weights that nobody has sent."""
+SAME = 0.05
+"""Mean difference of log-probabilities that one server's arithmetic has for the same weights."""
 
 
 @dataclass
@@ -55,7 +59,8 @@ class ServedSampler:
 
     The requests of a step are under way at once. `ahead` asks before an update for what comes
     after, so that it is sampled meanwhile. A server that was lost is sent the weights again: it
-    may have been restarted.
+    may have been restarted. One that was restarted unnoticed, while the policy was updated, is
+    found by what it now makes of an utterance that it sampled by the weights it was sent.
 
     Args:
         server: which.
@@ -85,6 +90,9 @@ class ServedSampler:
         self.own = np.argsort(self.ids)
         self.updates, self.version = 0, UNKNOWN
         self.folder: Path | None = None  # of the weights that were written last
+        self.known: Utterance | None = None  # the longest that was sampled by the server's weights
+        self.weights = ""  # as the server calls them
+        self.checked = 0  # updates, when the server was last known to have its weights
         self.waiting: dict[int, Utterance] = {}
         self.asked: dict[int, tuple[np.ndarray, int, Future[Sampled]]] = {}
         self.staleness: list[int] = []
@@ -118,9 +126,7 @@ class ServedSampler:
             self._send_if_due(policy)
             self._ask(missing, rng)
             if lost := self._collect():
-                if attempt == self.server.retries:
-                    raise self.client.gone(lost)
-                self.client.pause(attempt)
+                self.client.pause(attempt, lost)
                 attempt += 1
             missing = {row: w for row, w in missing.items() if not self._is_ready(row, w)}
         said = [self._say(row) for row in places]
@@ -148,7 +154,8 @@ class ServedSampler:
     # Weights
 
     def _send_if_due(self, policy: Any) -> None:
-        if self.version != UNKNOWN and self._age(self.version) < self.server.weight_sync_steps:
+        sent = self.version != UNKNOWN and self._age(self.version) < self.server.weight_sync_steps
+        if sent and self._has_weights():
             return
         self._collect()  # nothing is half sampled when weights change
         folder = Path(self.server.folder).absolute() / f"update-{self.updates}"
@@ -157,9 +164,40 @@ class ServedSampler:
         else:
             former = None
         self.client.load(str(folder))
-        self.version = self.updates
+        self.version = self.checked = self.updates
+        self.known, self.weights = None, ""
         if former is not None:
             shutil.rmtree(former, ignore_errors=True)
+
+    def _has_weights(self) -> bool:
+        """Tell if the server still has the weights that it was sent; it is asked once an update."""
+        if self.checked == self.updates or self.known is None:
+            return True
+        self.checked, known = self.updates, self.known
+        tokens = self.ids[np.concatenate([known.prompt, known.tokens])].tolist()
+        try:
+            asked = Request(tokens, 1, int(self.ids[END]), 0)
+            found = self.client.score(asked, len(known.tokens))
+        except LostServer as error:
+            self._forget(f"no answer ({error})")
+            return False
+        apart = 0.0 if found is None else float(np.abs(known.log_probs - found).mean())
+        if apart <= SAME:
+            return True
+        self._forget(
+            f"the log-probabilities of an utterance that it sampled are {apart:.2f} from those "
+            f"that it gave then, and {SAME} are expected at most"
+        )
+        return False
+
+    def _forget(self, seen: str) -> None:
+        """Say that the server has been restarted, by what was seen of it; its weights are sent."""
+        self.version = UNKNOWN
+        warnings.warn(
+            f"server {self.server.url}: {seen}; it may have been restarted with other weights, "
+            "and is sent the policy's again",
+            stacklevel=2,
+        )
 
     def _age(self, version: int) -> int:
         return self.updates - version
@@ -189,12 +227,29 @@ class ServedSampler:
         for row, (prompt, version, future) in self._taken():
             try:
                 found = future.result()
+                self._check_name(found)
             except LostServer as error:
                 lost, self.version = error, UNKNOWN
                 continue
             tokens = self.own[np.array(found.tokens)]
             self.waiting[row] = Utterance(prompt, tokens, np.array(found.log_probs), version)
+            self._know(self.waiting[row])
         return lost
+
+    def _check_name(self, found: Sampled) -> None:
+        """Raise an error where the server calls its weights otherwise than since they were sent."""
+        self.weights = self.weights or found.weights
+        if found.weights != self.weights:
+            raise LostServer(
+                f"it has sampled by the weights {found.weights!r}, and had {self.weights!r} before"
+            )
+
+    def _know(self, found: Utterance) -> None:
+        """Keep an utterance to know the weights by, if it leaves room in the window for a token."""
+        longest = 0 if self.known is None else len(self.known.tokens)
+        room = self.window - len(found.prompt) - len(found.tokens)
+        if found.version == self.version and room > 0 and len(found.tokens) > longest:
+            self.known = found
 
     def _taken(self) -> Iterator[tuple[int, tuple[np.ndarray, int, Future[Sampled]]]]:
         while self.asked:

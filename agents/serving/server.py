@@ -1,22 +1,27 @@
-"""Inference servers that sample tokens: how each is asked, answers, and takes weights."""
+"""Inference servers that sample tokens: settings, requests, and what is done when one is lost."""
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import time
-import urllib.error
 import urllib.request
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from http.client import HTTPException
+from itertools import count
+from typing import Any
+from urllib.parse import urlsplit
 
+from agents.serving.apis import APIS, Request, Sampled
 from dialgym.errors import finite_number, one_of, whole_number
 from dialgym.io.chat_service import AGAIN
 
-TOKEN_ID = "token_id:"
 LONGEST_PAUSE = 30.0
+LONGEST_TEXT = 300
+"""Characters of an answer that an error repeats."""
 
 
 @dataclass(frozen=True)
@@ -29,24 +34,28 @@ class RolloutServer:
     arithmetic alike.
 
     Attributes:
-        url: the server's address, without a path.
+        url: the server's address, without a path. Another one that it sends on to is not asked.
         folder: that weights are written into, which server and learner see under this path.
         api: ``vllm`` (``/v1/completions``; weights by ``/collective_rpc``, which wants
             ``VLLM_SERVER_DEV_MODE=1``) or ``sglang`` (``/generate``).
-        model: the name by which vLLM is asked; None for the folder's.
+        model: the name by which vLLM is asked, where it serves several; None for the only one.
         max_staleness: updates that the policy may be ahead of the weights by which a token was
-            sampled; what is older is not said, and sampled again.
+            sampled; what is older is not said, and sampled again. That a server was restarted in
+            between, with other weights, is seen by what it makes of an utterance of its own, once
+            before each rollout; one that scores no prompts, and names no version of its weights,
+            is believed.
         max_inflight_tasks: most requests at a time.
         weight_sync_steps: updates from one transfer of the weights to the next.
         importance_cap: the largest importance weight.
         timeout: seconds that a request may take.
         retries, backoff: attempts after the first, and seconds before the second; the pause
-            doubles, up to 30.
+            doubles, up to 30. By default the pauses take ten minutes in all, in which a server
+            of a large model is restarted.
         api_key_env: the environment variable that has the server's key, if it wants one.
 
     Raises:
-        ValueError: a number or name that cannot be, or weights that are sent too seldom for
-            `max_staleness`.
+        ValueError: an address, number or name that cannot be, or weights that are sent too seldom
+            for `max_staleness`.
     """
 
     url: str
@@ -58,11 +67,12 @@ class RolloutServer:
     weight_sync_steps: int = 1
     importance_cap: float = 2.0
     timeout: float = 120.0
-    retries: int = 5
+    retries: int = 25
     backoff: float = 0.5
     api_key_env: str = ""
 
     def __post_init__(self) -> None:
+        _check_url(self.url)
         one_of("api", self.api, APIS, "server")
         for name, least in (("max_staleness", 0), ("max_inflight_tasks", 1), ("retries", 0)):
             whole_number(name, getattr(self, name), "server", least)
@@ -78,6 +88,25 @@ class RolloutServer:
             )
 
 
+def _check_url(url: Any) -> None:
+    if "@" in str(url):
+        raise ValueError(
+            "server: url has a name or password in it, which would be shown; expected "
+            "http://HOST:PORT. Give the key in an environment variable (api_key_env)"
+        )
+    expected = f"server: expected url as http://HOST:PORT; got {url!r}"
+    if not isinstance(url, str) or not url.isascii() or not url.isprintable() or " " in url:
+        raise ValueError(expected)
+    try:
+        parts = urlsplit(url)
+        (parts.hostname or "").encode("idna")
+        known = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError as error:  # a bracket that is not closed, a port that is no number
+        raise ValueError(f"{expected} ({error})") from None
+    if not known or parts.query or parts.fragment:
+        raise ValueError(expected)
+
+
 class ServerError(ConnectionError):
     """The server refused a request, or did not answer in all attempts."""
 
@@ -86,99 +115,13 @@ class LostServer(ConnectionError):
     """No answer: the server may have been restarted, so that its weights are unknown."""
 
 
-class Sampled(NamedTuple):
-    """Sampled tokens, the one that ends an utterance included, and their log-probabilities."""
+class _AsAnswered(urllib.request.HTTPErrorProcessor):
+    """Leaves each status to the caller: what is redirected would take the key elsewhere."""
 
-    tokens: list[int]
-    log_probs: list[float]
+    def http_response(self, request: Any, response: Any) -> Any:
+        return response
 
-
-class Request(NamedTuple):
-    """A wish for tokens after a prompt, by the model's own ids.
-
-    Attributes:
-        prompt: ids.
-        most: tokens.
-        end: the id after which nothing is sampled.
-        seed: of the draws.
-    """
-
-    prompt: Sequence[int]
-    most: int
-    end: int
-    seed: int
-
-
-class Api(NamedTuple):
-    """One server's language.
-
-    Attributes:
-        path: where it is asked.
-        body: of a request for what is sampled, by the model of that name.
-        read: what was sampled, from an answer.
-        load: paths and bodies that make it take the weights in a folder.
-    """
-
-    path: str
-    body: Callable[[Request, str], dict[str, Any]]
-    read: Callable[[Any], Sampled]
-    load: Callable[[str], list[tuple[str, dict[str, Any]]]]
-
-
-def _vllm_body(asked: Request, model: str) -> dict[str, Any]:
-    return {
-        "model": model,
-        "prompt": [*asked.prompt],
-        "max_tokens": asked.most,
-        "temperature": 1.0,
-        "top_p": 1.0,
-        "seed": asked.seed,
-        "stop_token_ids": [asked.end],
-        "logprobs": 0,
-        "return_tokens_as_token_ids": True,
-        "add_special_tokens": False,
-        "skip_special_tokens": False,
-    }
-
-
-def _vllm_read(answer: Any) -> Sampled:
-    found = answer["choices"][0]["logprobs"]
-    tokens = [int(token.removeprefix(TOKEN_ID)) for token in found["tokens"]]
-    return Sampled(tokens, [float(value) for value in found["token_logprobs"]])
-
-
-def _vllm_load(folder: str) -> list[tuple[str, dict[str, Any]]]:
-    told = {"method": "reload_weights", "kwargs": {"weights_path": folder}}
-    return [("/collective_rpc", told), ("/reset_prefix_cache", {})]
-
-
-def _sglang_body(asked: Request, model: str) -> dict[str, Any]:
-    sampling = {
-        "max_new_tokens": asked.most,
-        "temperature": 1.0,
-        "top_p": 1.0,
-        "stop_token_ids": [asked.end],
-        "skip_special_tokens": False,
-        "sampling_seed": asked.seed,
-    }
-    return {"input_ids": [*asked.prompt], "sampling_params": sampling, "return_logprob": True}
-
-
-def _sglang_read(answer: Any) -> Sampled:
-    found = answer["meta_info"]["output_token_logprobs"]
-    return Sampled([int(each[1]) for each in found], [float(each[0]) for each in found])
-
-
-def _sglang_load(folder: str) -> list[tuple[str, dict[str, Any]]]:
-    return [("/update_weights_from_disk", {"model_path": folder, "flush_cache": True})]
-
-
-APIS: Mapping[str, Api] = MappingProxyType(
-    {
-        "vllm": Api("/v1/completions", _vllm_body, _vllm_read, _vllm_load),
-        "sglang": Api("/generate", _sglang_body, _sglang_read, _sglang_load),
-    }
-)
+    https_response = http_response
 
 
 class Client:
@@ -191,81 +134,148 @@ class Client:
 
     def __init__(self, server: RolloutServer, sleep: Callable[[float], Any] = time.sleep) -> None:
         self.server, self.api, self.sleep = server, APIS[server.api], sleep
+        self._opener = urllib.request.build_opener(_AsAnswered)
 
     def sample(self, asked: Request) -> Sampled:
         """Sample once.
 
         Raises:
-            LostServer: no answer in time, or none at all.
+            LostServer: no answer in time, none at all, or one that was given up.
             ServerError: it refuses the request, or answers something else.
+            ValueError: the key cannot be sent.
         """
-        model = self.server.model or self.server.folder
-        answer = self._post(self.api.path, self.api.body(asked, model))
+        answer = self._post(self.api.path, self._named(self.api.body(asked)))
         try:
             found = self.api.read(answer)
         except (LookupError, TypeError, ValueError, AttributeError) as error:
-            raise ServerError(
-                f"server {self.server.url}: expected sampled ids and their log-probabilities from "
-                f"{self.api.path}, got {str(answer)[:200]} ({type(error).__name__}: {error}). Is "
-                f"it one of api={self.server.api!r}?"
-            ) from error
-        if not found.tokens or len(found.tokens) > asked.most:
-            raise ServerError(
-                f"server {self.server.url}: expected 1 to {asked.most} tokens, got "
-                f"{len(found.tokens)}"
-            )
+            raise self._other(answer, f"{type(error).__name__}: {error}") from None
+        if not found.tokens:
+            raise LostServer(f"{self.api.path}: nothing was sampled, {self._cut(answer)}")
+        if len(found.tokens) > asked.most:
+            raise self._other(answer, f"{len(found.tokens)} ids, of {asked.most} at most")
+        numbers = [number for number in found.log_probs if math.isfinite(number)]
+        if len(numbers) != len(found.tokens):
+            raise self._other(answer, f"{len(found.tokens)} ids with {len(numbers)} numbers")
         return found
+
+    def score(self, asked: Request, said: int) -> list[float] | None:
+        """Log-probabilities of the last ids of a prompt; None from a server that does not say.
+
+        Args:
+            asked: the prompt; one id is sampled after it.
+            said: how many ids.
+
+        Raises:
+            LostServer: no answer in time, or none at all.
+        """
+        try:
+            answer = self._post(self.api.path, self._named(self.api.score(asked, said)))
+            found = self.api.scores(answer, len(asked.prompt))[-said:]
+            return [float(value) for value in found] if len(found) == said else None
+        except (ServerError, LookupError, TypeError, ValueError, AttributeError):
+            return None
 
     def load(self, folder: str) -> None:
         """Make it take the weights in a folder, in as many attempts as are allowed.
 
         Raises:
             ServerError: it refuses, or there is no answer.
+            ValueError: the key cannot be sent.
         """
-        for attempt in range(self.server.retries + 1):
+        for attempt in count():
             try:
                 for path, body in self.api.load(folder):
                     self._post(path, body)
                 return
             except LostServer as error:
-                lost = error
-                self.pause(attempt)
-        raise self.gone(lost)
+                self.pause(attempt, error)
 
-    def pause(self, attempt: int) -> None:
-        """Wait before another attempt."""
-        self.sleep(min(self.server.backoff * 2**attempt, LONGEST_PAUSE))
+    def pause(self, attempt: int, last: LostServer) -> None:
+        """Wait after a failed attempt, of which the first is 0.
 
-    def gone(self, last: LostServer) -> ServerError:
-        """The error after all attempts."""
-        return ServerError(
-            f"server {self.server.url}: no answer in {self.server.retries + 1} attempts (the last: "
-            f"{last}). Start the server, check its address, or give it more time (timeout, retries)"
-        )
+        Raises:
+            ServerError: there is no attempt left.
+        """
+        tries = self.server.retries
+        if attempt >= tries:
+            raise ServerError(
+                f"server {self.server.url}: no answer in {tries + 1} attempts (the last: {last}). "
+                "Start the server, check its address, or give it more time (timeout, retries)"
+            )
+        if not attempt:
+            waits = sum(self._wait(each) for each in range(tries))
+            warnings.warn(
+                f"server {self.server.url}: lost ({last}); it is asked again up to {tries} times, "
+                f"with pauses of {waits:.0f} s in all",
+                stacklevel=2,
+            )
+        self.sleep(self._wait(attempt))
+
+    def _wait(self, attempt: int) -> float:
+        return min(self.server.backoff * 2.0 ** min(attempt, 99), LONGEST_PAUSE)
+
+    def _named(self, body: dict[str, Any]) -> dict[str, Any]:
+        named = self.server.api == "vllm" and self.server.model is not None
+        return {"model": self.server.model, **body} if named else body
 
     def _post(self, path: str, body: Mapping[str, Any]) -> Any:
-        request = urllib.request.Request(
-            f"{self.server.url.rstrip('/')}{path}",
-            json.dumps(body).encode(),
-            {"Content-Type": "application/json", **self._key()},
-        )
-        try:
-            with urllib.request.urlopen(request, timeout=self.server.timeout) as response:
-                content = response.read()
-        except urllib.error.HTTPError as error:
-            said = error.read(300).decode("utf-8", "replace")
-            if error.code in AGAIN or error.code >= 500:
-                raise LostServer(f"{path}: status {error.code}, {said}") from None
-            raise ServerError(
-                f"server {self.server.url}: {path} refuses, status {error.code}: {said}"
-            ) from None
-        except OSError as error:  # refused, broken off, too late
-            raise LostServer(f"{path}: {type(error).__name__}: {error}") from None
+        status, target, content = self._exchange(path, json.dumps(body).encode())
+        if not 200 <= status < 300:
+            raise self._refusal(path, status, target, content)
         try:
             return json.loads(content) if content.strip() else {}
-        except ValueError:
-            raise LostServer(f"{path}: {content[:100]!r}, which is no JSON") from None
+        except (ValueError, RecursionError):
+            said = self._cut(content.decode("utf-8", "replace"))
+            raise LostServer(f"{path}: {said!r}, which is no JSON") from None
 
-    def _key(self) -> dict[str, str]:
-        key = os.environ.get(self.server.api_key_env, "") if self.server.api_key_env else ""
-        return {"Authorization": f"Bearer {key}"} if key else {}
+    def _refusal(self, path: str, status: int, target: str, content: bytes) -> Exception:
+        said = self._cut(content.decode("utf-8", "replace"))
+        if status in AGAIN or status >= 500:
+            return LostServer(f"{path}: status {status}, {said}")
+        where = f"server {self.server.url}: {path}"
+        if 300 <= status < 400:
+            return ServerError(
+                f"{where} is redirected, status {status}, to {self._cut(target)!r}, which is not "
+                "followed; expected an answer. Give the address that answers as url"
+            )
+        return ServerError(f"{where} refuses, status {status}: {said}")
+
+    def _exchange(self, path: str, content: bytes) -> tuple[int, str, bytes]:
+        """Status, address of a redirection, and body of an answer."""
+        key = self._key()
+        headers = {"Content-Type": "application/json"}
+        headers |= {"Authorization": f"Bearer {key}"} if key else {}
+        url = f"{self.server.url.rstrip('/')}{path}"
+        request = urllib.request.Request(url, content, headers)
+        try:
+            with self._opener.open(request, timeout=self.server.timeout) as response:
+                target = response.headers.get("Location") or ""
+                return response.status, target, response.read()
+        except (OSError, HTTPException) as error:  # refused, broken off, too late, no HTTP
+            text = self._cut(f"{type(error).__name__}: {error}")
+            raise LostServer(f"{path}: {text}") from None
+
+    def _key(self) -> str:
+        name = self.server.api_key_env
+        key = os.environ.get(name, "").strip() if name else ""
+        if not key.isascii() or not key.isprintable():
+            raise ValueError(
+                f"server: expected a key of printable ASCII characters in the environment variable "
+                f"{name}; it has others. Set it again"
+            )
+        return key
+
+    def _other(self, answer: Any, found: str) -> ServerError:
+        """The error for an answer that is none of this kind of server."""
+        return ServerError(
+            f"server {self.server.url}: expected sampled ids and their log-probabilities from "
+            f"{self.api.path}, got {self._cut(answer)} ({self._cut(found)}). Is it one of "
+            f"api={self.server.api!r}?"
+        )
+
+    def _cut(self, said: Any) -> str:
+        """The beginning of what was said, without the key."""
+        text, key = str(said), self._key()
+        for form in {key, repr(key)[1:-1], json.dumps(key)[1:-1]} if key else ():
+            text = text.replace(form, "***")
+        return " ".join(text.split())[:LONGEST_TEXT]

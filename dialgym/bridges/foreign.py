@@ -7,16 +7,18 @@ made again by saying the same.
 
 import os
 import re
+import time
+import weakref
 from abc import abstractmethod
-from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from dialgym.errors import is_finite, whole_number
+from dialgym.errors import ServiceError, is_finite, whole_number
 from dialgym.language import Utterance
 from dialgym.language.text import CHARSET, UNKNOWN
 from dialgym.tasks import Facts, Outcome, Task
@@ -31,6 +33,8 @@ CHARACTERS = f"\t\n{CHARSET}" + "".join(
 """Characters that are told; others become U+FFFD: ASCII, Latin, Greek, Cyrillic, signs, boxes."""
 OPEN = 128
 """Sessions of a task that are kept open."""
+PAUSES = (0.05, 0.2, 0.5)
+"""Seconds between attempts to open a session, after another was closed: servers may be slow."""
 SEEDS = 2**31
 GROWING = 20
 """Characters of an opening by which answers that repeat it are known."""
@@ -39,10 +43,16 @@ SUCCESS = ("is_success", "success", "won")
 _BRACKETED = re.compile(r"\[[^\[\]\n]{1,20}\]|<[a-z]\w{0,19}>")
 _SPEAKERS = re.compile(r"\[GAME\]|\[Player[^\n]*")
 """Names of who speaks, which are no moves, and what a player has said."""
+_every: "weakref.WeakSet[LiveSessions]" = weakref.WeakSet()
+_lock = Lock()  # of that set
 
 
 class NotReproducible(RuntimeError):
     """An environment gave something else where the same was said after the same seed."""
+
+
+class NoRoomError(ServiceError):
+    """A server has as many sessions open as it takes."""
 
 
 class Live(NamedTuple):
@@ -64,8 +74,22 @@ class Live(NamedTuple):
         return self._replace(last=told), answer, news
 
 
+class Reach:
+    """Lives as long as a dialogue or a copy of it: sessions of those that are gone are closed."""
+
+
+class _Reaching:
+    __slots__ = ("_reach",)  # in none of the vars, which are saved
+
+    @property
+    def reach(self) -> Reach:
+        if not hasattr(self, "_reach"):
+            self._reach = Reach()
+        return self._reach
+
+
 @dataclass
-class ForeignState:
+class ForeignState(_Reaching):
     """A dialogue with an environment.
 
     Attributes:
@@ -85,7 +109,9 @@ class ForeignState:
 
     def copy(self) -> Self:
         """An independent copy."""
-        return type(self)(self.seed, self.lines.copy(), self.total)
+        other = type(self)(self.seed, self.lines.copy(), self.total)
+        other._reach = self.reach
+        return other
 
 
 class EnvironmentSpeaks:
@@ -148,7 +174,7 @@ class ForeignTask(Task):
             returns={SYSTEM: unknown, USER: (0.0, 0.0)},
             charset=CHARACTERS,
         )
-        self._live = LiveSessions()
+        self._live = LiveSessions(self.name)
 
     @abstractmethod
     def find(self) -> TextEnvironment:
@@ -162,14 +188,15 @@ class ForeignTask(Task):
     def initial(
         self, rng: np.random.Generator, options: Mapping[str, Any] | None = None
     ) -> ForeignState:
-        """A dialogue begun in a new session, by a seed that is drawn unless an option gives it."""
+        """A dialogue begun in a new session, by a seed that is drawn unless an option gives it; a
+        `NoRoomError` where there is no room, though all sessions that wait were closed."""
         seed = self.check_options(options).get("seed")
         if seed is None:
             seed = int(rng.integers(SEEDS))
         state = ForeignState(whole_number("option 'seed'", seed, self.name, 0))
         live = self._begun(state.seed)
         state.lines.append(self._heard(live.opening))
-        self._live.put((state.seed, ()), live)
+        self._live.put((state.seed, ()), live, state.reach)
         return state
 
     def speaker(self, state: ForeignState) -> str:
@@ -184,19 +211,23 @@ class ForeignTask(Task):
         """Say `text` in the session of the dialogue, and hear the answer.
 
         Raises:
-            NotReproducible: the session had to be made again, and went another way.
+            NotReproducible, NoRoomError: the session had to be made again, and could not.
             ValueError: the reward is no finite number.
         """
         said = state.said
-        live = self._live.take((state.seed, said)) or self._again(state, said)
-        live, answer, news = live.say(text)
+        live = self._live.take((state.seed, said), state.reach) or self._again(state, said)
+        try:
+            live, answer, news = live.say(text)
+        except BaseException:
+            _end([live])
+            raise
         state.lines += [Utterance(SYSTEM, text), self._heard(news)]
         reward = self._checked(answer.reward)
         state.total += reward
         cut = answer.truncated or (not answer.terminated and len(said) + 1 >= self.facts.turn_limit)
         rewards = {SYSTEM: reward, USER: 0.0}
         if not (answer.terminated or cut):
-            self._live.put((state.seed, (*said, text)), live)
+            self._live.put((state.seed, (*said, text)), live, state.reach)
             return Outcome(rewards)
         live.session.close()
         return Outcome(rewards, answer.terminated, cut, success=_solved(answer, state.total))
@@ -222,9 +253,40 @@ class ForeignTask(Task):
         return self.environment.open()
 
     def _begun(self, seed: int) -> Live:
-        session = self.open_session()
-        opening = session.reset(seed).text
-        return Live(session, opening, opening)
+        """A new session; while there is no room, others that can be made again are closed."""
+        self._live.close_left()
+        closed = 0
+        pauses: list[float] = []
+        while True:
+            try:
+                return self._fresh(seed)
+            except NoRoomError as error:
+                if pauses:
+                    time.sleep(pauses.pop(0))
+                elif close_oldest(self.name):
+                    closed, pauses = closed + 1, [*PAUSES]
+                else:
+                    raise self._no_room(error, closed) from error
+
+    def _fresh(self, seed: int) -> Live:
+        live = Live(self.open_session(), "", "")
+        try:
+            opening = live.session.reset(seed).text
+        except BaseException:
+            _end([live])
+            raise
+        return live._replace(opening=opening, last=opening)
+
+    def _no_room(self, error: NoRoomError, closed: int) -> NoRoomError:
+        return NoRoomError(
+            f"{self.name}: no room for a further session ({error.__cause__ or error}); {closed} of "
+            "this process were closed for it, and no more wait. End those of others, play fewer "
+            "at a time (num_envs), or start the server with more (max_concurrent_envs)."
+        )
+
+    def close(self) -> None:
+        """Close the sessions that are open; dialogues that go on make them again."""
+        self._live.close()
 
     def _again(self, state: ForeignState, said: Sequence[str]) -> Live:
         """A new session, brought to where a dialogue stands."""
@@ -258,36 +320,74 @@ def _solved(answer: Answer, total: float) -> bool:
     return total > 0
 
 
+class _Held(NamedTuple):
+    """A session that waits for the next utterance: the place in its dialogue, and its `Reach`."""
+
+    key: tuple[Any, ...]
+    live: Live
+    reach: "weakref.ref[Reach]"
+
+
 class LiveSessions:
-    """Open sessions by the seed and words of their dialogues; the oldest beyond `OPEN` close."""
+    """Open sessions of a task by seeds and words of dialogues; the oldest beyond `OPEN` close."""
 
-    def __init__(self) -> None:
-        self._sessions: OrderedDict[tuple[Any, ...], list[Live]] = OrderedDict()
-        self._lock, self._process, self._count = Lock(), os.getpid(), 0
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._held: list[_Held] = []  # the oldest first
+        self._lock, self._process = Lock(), os.getpid()
+        with _lock:
+            _every.add(self)
 
-    def put(self, key: tuple[Any, ...], live: Live) -> None:
+    def put(self, key: tuple[Any, ...], live: Live, reach: Reach) -> None:
         """Keep a session for the next utterance of its dialogue."""
-        with self._lock:
-            self._sessions.setdefault(key, []).append(live)
-            self._count += 1
-            if self._count > OPEN:
-                oldest = next(iter(self._sessions))
-                self._pop(oldest).session.close()
+        held = _Held(key, live, weakref.ref(reach))
+        _end(self._removed(lambda mine: mine[: max(0, len(mine) + 1 - OPEN)], held))
 
-    def take(self, key: tuple[Any, ...]) -> Live | None:
-        """A session of a dialogue, for its caller alone; None where there is none."""
+    def take(self, key: tuple[Any, ...], reach: Reach) -> Live | None:
+        """A session of a dialogue, for its caller alone, best its own; None where there is none."""
+
+        def best(mine: list[_Held]) -> list[_Held]:
+            fitting = [held for held in mine if held.key == key]
+            return sorted(fitting, key=lambda held: held.reach() is reach)[-1:]
+
+        return next(iter(self._removed(best)), None)
+
+    def close_left(self) -> None:
+        """Close the sessions of dialogues that nobody holds any more."""
+        _end(self._removed(lambda mine: [held for held in mine if held.reach() is None]))
+
+    def close_oldest(self) -> bool:
+        """Close the session that waits longest; tell if there was one."""
+        return bool(_end(self._removed(lambda mine: mine[:1])))
+
+    def close(self) -> None:
+        """Close all."""
+        _end(self._removed(lambda mine: mine))
+
+    def _removed(self, choose: Callable[[list[_Held]], list[_Held]], *more: _Held) -> list[Live]:
+        """Take out what is chosen, then put `more` in."""
         with self._lock:
             if os.getpid() != self._process:  # a fork: the sockets are another's
-                self._sessions.clear()
-                self._process, self._count = os.getpid(), 0
-            return self._pop(key) if key in self._sessions else None
+                self._held, self._process = [], os.getpid()
+            chosen = choose(self._held)
+            rest = [held for held in self._held if not any(held is one for one in chosen)]
+            self._held = [*rest, *more]
+        return [held.live for held in chosen]
 
-    def _pop(self, key: tuple[Any, ...]) -> Live:
-        live = self._sessions[key].pop()
-        self._count -= 1
-        if not self._sessions[key]:
-            del self._sessions[key]
-        return live
+
+def close_oldest(name: str) -> bool:
+    """Close the oldest open session of the tasks of a name in this process; tell if one was."""
+    with _lock:
+        every = [sessions for sessions in _every if sessions.name == name]
+    return any(sessions.close_oldest() for sessions in every)
+
+
+def _end(ended: Sequence[Live]) -> int:
+    """Close sessions that nobody asks any more, whatever their servers do; their number."""
+    for live in ended:
+        with suppress(Exception):
+            live.session.close()
+    return len(ended)
 
 
 def quoted_move(heard: Sequence[str], rng: np.random.Generator) -> str:

@@ -1,5 +1,6 @@
 """``dialgym serve``: environments and models over HTTP, for programs elsewhere."""
 
+import socket
 from typing import Annotated
 
 import typer
@@ -34,8 +35,7 @@ def serve_openenv(
 
     app = openenv.app(id, sessions, **settings(set_))
     with listening("serve openenv", host, port) as listener:
-        name, number = listener.getsockname()[:2]
-        console.print(f"serving {id} at http://{name}:{number}; end with Ctrl-C", soft_wrap=True)
+        _say(f"serving {id} at {_address(host, listener)}; end with Ctrl-C")
         guarded = Guarded(app, Callers((host, *(allow_host or ()))))
         serve_app(guarded, listener, openenv.PURPOSE)
 
@@ -76,7 +76,17 @@ def serve_visual(
     asking = None if questioner is None else task.speaker_named("system", questioner)
     bots = Bots(task, task.answerer, asking)
     with listening("serve visual", host, port) as listener:
-        name, number = listener.getsockname()[:2]
         count = f"{len(task.pool):,} images"
-        console.print(f"serving {count} at http://{name}:{number}; end with Ctrl-C")
+        _say(f"serving {count} at {_address(host, listener)}; end with Ctrl-C")
         serve_bots(bots, listener, max_batch, Callers((host, *(allow_host or ()))))
+
+
+def _say(text: str) -> None:
+    console.print(text, soft_wrap=True, markup=False)
+
+
+def _address(host: str, listener: socket.socket) -> str:
+    """An address that the server answers to, as `Callers` knows it: that of every host is none."""
+    bound, port = listener.getsockname()[:2]
+    name = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(bound, host)
+    return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"

@@ -4,7 +4,13 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from dialgym.io.chat_service import CompletionRefusedError, HttpService, ModelAnswer, ServiceFault
+from dialgym.io.chat_service import (
+    CompletionRefusedError,
+    HttpService,
+    ModelAnswer,
+    ServiceFault,
+    without_surrogates,
+)
 from dialgym.io.model_settings import SPENT, Budget, BudgetSpentError, ModelSettings, Usage
 from dialgym.io.tape import Tape, TapeMissError, key_of
 
@@ -76,7 +82,8 @@ class ChatClient:
         """The model's answer to a chat.
 
         Args:
-            messages: each with ``role`` and ``content``.
+            messages: each with ``role`` and ``content``, in which U+FFFD is sent for lone
+                surrogates.
             drawn: number drawn by the dialogue's generator: it tells equal requests apart on a
                 tape, and is the seed of sampling.
             turn: number of the turn in the dialogue.
@@ -89,7 +96,8 @@ class ChatClient:
             TapeMissError: the tape that is replayed has no answer.
             ImportError: httpx is not installed.
         """
-        request, where = self.settings.request(messages), where or f"turn {turn}"
+        request = self.settings.request(without_surrogates(list(messages)))
+        where = where or f"turn {turn}"
         key = key_of(request, drawn, turn)
         found = None if self.tape is None else self.tape.find(key, where)
         if found is not None:

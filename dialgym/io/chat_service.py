@@ -6,11 +6,12 @@
 import asyncio
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cache
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from dialgym.io.model_settings import ModelSettings
 from dialgym.optional import require
@@ -19,10 +20,13 @@ AGAIN = (408, 409, 425, 429)
 """Statuses below 500 after which the same request may succeed."""
 MOST_BYTES = 2**23
 """Bytes of the longest answer that is read."""
+FAILED = ("abort", "error")
+"""Reasons of an end by which a service says that it has failed (vLLM, SGLang, OpenRouter)."""
+MASK = "***"
 
 
 class CompletionRefusedError(RuntimeError):
-    """Refusal of a request by the service: another attempt would not help."""
+    """Refusal of a request, by the service or before it is sent: another attempt would not help."""
 
 
 class ServiceFault(Exception):
@@ -66,9 +70,13 @@ class HttpService:
 
     Args:
         settings: the model and its service.
+
+    Raises:
+        ValueError: its address cannot be.
     """
 
     def __init__(self, settings: ModelSettings) -> None:
+        _check_address(settings.base_url)
         self.settings = settings
         self._idle: list[Any] = []  # httpx clients, of one connection each
         self._loop: Any = None  # of the connections
@@ -90,27 +98,32 @@ class HttpService:
         if self._loop is not loop:
             self._loop, self._idle = loop, []
             self._free = asyncio.Semaphore(self.settings.concurrency)
+        key = self._key(where)
         async with self._free:
-            response = await self._attempt(body)
+            response = await self._attempt(body, key, where)
         self._check(response, where)
-        return completion_of(response.content)
+        return completion_of(response.content, self._without_key)
 
-    async def _attempt(self, body: Mapping[str, Any]) -> _Response:
+    async def _attempt(self, body: Mapping[str, Any], key: str, where: str) -> _Response:
         httpx = require("httpx", "lm", "a language model behind a service")
         http = self._idle.pop() if self._idle else _connection(httpx)
         try:
             # a library's read timeout begins again with each byte
             async with asyncio.timeout(self.settings.timeout):
-                return await self._post(http, body)
+                return await self._post(http, body, key)
         except TimeoutError:
             raise ServiceFault(f"it took more than {self.settings.timeout:g} s") from None
         except httpx.HTTPError as error:
-            raise ServiceFault(f"{type(error).__name__}: {error}".rstrip(": ")) from None
+            raise ServiceFault(self._told(error)) from None
+        except (httpx.InvalidURL, UnicodeError) as error:
+            raise CompletionRefusedError(
+                f"{where}: the request to {self.settings.base_url} cannot be sent "
+                f"({self._told(error)}). Check the address (base_url)."
+            ) from None
         finally:
             self._idle.append(http)
 
-    async def _post(self, http: Any, body: Mapping[str, Any]) -> _Response:
-        key = os.environ.get(self.settings.api_key_env, "")
+    async def _post(self, http: Any, body: Mapping[str, Any], key: str) -> _Response:
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         url, content = f"{self.settings.base_url}/chat/completions", bytearray()
         async with http.stream("POST", url, json=body, headers=headers) as response:
@@ -125,7 +138,8 @@ class HttpService:
         status, headers, content = response
         if status == 200:
             return
-        text = f"status {status}: {self._without_key(content[:300])}".rstrip(": ")
+        said = " ".join(self._without_key(_decoded(content)).split())
+        text = f"status {status}: {said[:300]}".rstrip(": ")
         if status >= 500 or status in AGAIN:
             raise ServiceFault(text, wait_of(headers.get("retry-after")))
         raise CompletionRefusedError(
@@ -142,10 +156,26 @@ class HttpService:
             return "Check the model's name, and that base_url ends as the service's does (/v1)."
         return "Check the model's settings."
 
-    def _without_key(self, content: bytes) -> str:
-        text = " ".join(content.decode("utf-8", "replace").split())
-        key = os.environ.get(self.settings.api_key_env)
-        return text.replace(key, "***") if key else text
+    def _key(self, where: str) -> str:
+        """The key, without white space around it; "" for none."""
+        name = self.settings.api_key_env
+        key = os.environ.get(name, "").strip()
+        if key.isascii() and key.isprintable():
+            return key
+        raise CompletionRefusedError(
+            f"{where}: the environment variable {name} has a key with control characters, or "
+            "others than ASCII; expected one line of ASCII. Set it again."
+        )
+
+    def _without_key(self, text: str) -> str:
+        """A text with `MASK` for the key, plain or as JSON writes it; to be cut only after."""
+        key = os.environ.get(self.settings.api_key_env, "").strip()
+        for form in (key, json.dumps(key)[1:-1], key.replace("/", "\\/")) if key else ():
+            text = text.replace(form, MASK)
+        return text
+
+    def _told(self, error: Exception) -> str:
+        return self._without_key(f"{type(error).__name__}: {error}".rstrip(": "))
 
     async def close(self) -> None:
         """Close the connections; the next request opens new ones."""
@@ -170,19 +200,69 @@ def _certificates() -> Any:
     return require("httpx", "lm", "a language model behind a service").create_ssl_context()
 
 
-def completion_of(content: bytes) -> ModelAnswer:
-    """Answer of a response's body; a fault where it is none."""
+def _check_address(url: str) -> None:
+    """Raise a ValueError where no request can be sent there."""
+    try:
+        urlsplit(url).port  # noqa: B018  its range is checked as it is read
+        fits = url.isprintable() and " " not in url
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ValueError(
+            "base_url: expected http://HOST:PORT/v1 with a PORT from 0 to 65535, and without "
+            f"spaces or control characters; got {url!r}."
+        )
+
+
+def completion_of(content: bytes, masked: Callable[[str], str] = str) -> ModelAnswer:
+    """Answer of a response's body; a fault where it is none, or where the service has failed.
+
+    Args:
+        content: the body.
+        masked: a text with nothing in it that is not to be shown.
+    """
     try:
         answer = json.loads(content)
         choice = answer["choices"][0]
+        _check_choice(choice, masked)
         text = _text_of(choice["message"].get("content") or "")
         usage = answer.get("usage") or {}
         counts = [int(usage.get(name) or 0) for name in ("prompt_tokens", "completion_tokens")]
-        return ModelAnswer(text, str(choice.get("finish_reason") or ""), *counts)
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        reason = str(choice.get("finish_reason") or "")
+        return ModelAnswer(without_surrogates(text), without_surrogates(reason), *counts)
+    except _NO_COMPLETION as error:
+        got = masked(_decoded(content))[:80]
         raise ServiceFault(
-            f"expected a chat completion; got {content[:80]!r} ({type(error).__name__})"
+            f"expected a chat completion; got {got!r} ({type(error).__name__})"
         ) from None
+
+
+_NO_COMPLETION = (
+    *(ValueError, LookupError, TypeError),
+    *(AttributeError, RecursionError, OverflowError),
+)
+
+
+def _check_choice(choice: Any, masked: Callable[[str], str]) -> None:
+    """Raise a fault for what the service itself marks as failed, whatever text it has."""
+    error, reason = choice.get("error"), choice.get("finish_reason")
+    if error:
+        raise ServiceFault(f"the service has failed: {masked(str(error))[:300]}")
+    if reason in FAILED:
+        raise ServiceFault(f"the service has failed: finish_reason {reason!r}")
+
+
+def _decoded(content: bytes) -> str:
+    return content.decode(json.detect_encoding(content), "replace")
+
+
+def without_surrogates(value: Any) -> Any:
+    """A JSON value with U+FFFD for lone surrogates in its texts, which no encoding can write."""
+    if isinstance(value, str):
+        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    if isinstance(value, Mapping):
+        return {name: without_surrogates(each) for name, each in value.items()}
+    return [*map(without_surrogates, value)] if isinstance(value, list | tuple) else value
 
 
 def _text_of(content: Any) -> str:

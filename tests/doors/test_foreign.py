@@ -6,11 +6,19 @@ import pytest
 from typer.testing import CliRunner
 
 import dialgym
-from dialgym.bridges.foreign import ForeignState, NotReproducible, quoted_move
+from dialgym.bridges.foreign import (
+    ForeignState,
+    ForeignTask,
+    NoRoomError,
+    NotReproducible,
+    quoted_move,
+)
 from dialgym.bridges.gymnasium import GymnasiumTask
 from dialgym.cli.app import app
+from dialgym.errors import ServiceError
 from dialgym.experiments.panel import Panel
 from dialgym.registry import check_id, entry_of
+from dialgym.testing.sessions import Answer, TextEnvironment
 from dialgym.trust import check_names
 from dialgym.views.saved import dialogues_from_json, dialogues_to_json
 from tests.support import tiny_panel
@@ -193,3 +201,122 @@ def test_a_panel_has_it_and_its_row_is_played_again(tmp_path, monkeypatch):
     assert added.exit_code == 0, added.output
     assert "| 1 | mine |" in run("leaderboard", "show", "tiny", "--results", rows).output
     assert "played again alike" in run("leaderboard", "check", rows, "--replay").output
+
+
+class Small:
+    """A server of few sessions, whose answers say how often it has been spoken to."""
+
+    def __init__(self, most, slow=0):
+        self.most, self.open, self.slow, self.refused = most, [], slow, 0
+
+    def task(self):
+        server = self
+
+        class SmallTask(ForeignTask):
+            scheme = "small"
+
+            def find(self):
+                return TextEnvironment(self.name, lambda: SmallSession(server), None)
+
+        return SmallTask(f"server-{id(self)}")
+
+
+class SmallSession:
+    def __init__(self, server):
+        self.server, self.said = server, 0
+
+    def reset(self, seed, options=None):
+        if len(self.server.open) >= self.server.most or self.server.slow:
+            self.server.slow = max(0, self.server.slow - 1)
+            self.server.refused += 1
+            raise NoRoomError("1/1 sessions active")
+        self.server.open.append(self)
+        return Answer(f"begun by {seed}")
+
+    def step(self, text):
+        self.said += 1
+        if text == "break":
+            raise ServiceError("broken")
+        return Answer(f"said {self.said}", 1.0, text == "end")
+
+    def close(self):
+        if self in self.server.open:
+            self.server.open.remove(self)
+
+
+RNG = np.random.default_rng(0)
+
+
+def test_a_dialogue_that_is_left_makes_room_for_the_next():
+    server = Small(1)
+    chat = dialgym.Chat(server.task())
+    for seed in range(3):
+        chat.reset(seed)
+        assert chat.step("go").text == "said 1"
+    assert len(server.open) == 1
+    cut = dialgym.Chat(server.task(), max_episode_steps=1)  # of the same server
+    for seed in range(3):
+        cut.reset(seed)
+        assert cut.step("go").over
+    assert chat.step("go").text == "said 2"  # made again
+
+
+def test_more_dialogues_than_sessions_are_played_in_turns():
+    server = Small(2)
+    task = server.task()
+    states = [task.initial(RNG, {"seed": seed}) for seed in range(5)]
+    for turn in (1, 2, 3):
+        for state in states:
+            task.speak(state, "go", RNG)
+            assert state.lines[-1].text == f"said {turn}"
+    assert len(server.open) == 2
+
+
+def test_sessions_of_dialogues_that_nobody_holds_are_closed():
+    server = Small(100)
+    task = server.task()
+    left, kept = (task.initial(RNG, {"seed": seed}) for seed in (1, 2))
+    copied = left.copy()
+    del left
+    task.initial(RNG, {"seed": 3})
+    assert len(server.open) == 3  # one is the copy's
+    del copied
+    last = task.initial(RNG, {"seed": 4})
+    assert len(server.open) == 2
+    task.close()
+    assert server.open == []
+    assert [task.speak(state, "go", RNG).rewards["system"] for state in (kept, last)] == [1, 1]
+
+
+def test_a_session_that_fails_is_closed():
+    server = Small(1)
+    task = server.task()
+    state = task.initial(RNG)
+    with pytest.raises(ServiceError, match="broken"):
+        task.speak(state, "break", RNG)
+    assert server.open == []
+
+
+def test_a_server_without_room_is_one_error_that_says_how_many_were_closed(monkeypatch):
+    monkeypatch.setattr("dialgym.bridges.foreign.PAUSES", (0.0,))
+    told = r"^small:server-\d+: no room for a further session \(1/1 sessions active\); {} of this"
+    with pytest.raises(ServiceError, match=told.format(0) + r".*max_concurrent_envs"):
+        Small(0).task().initial(RNG)
+    server = Small(1)
+    task = server.task()
+    first = task.initial(RNG)
+    server.most = 0  # others have taken the place of what is closed
+    with pytest.raises(NoRoomError, match=told.format(1)):
+        task.initial(RNG)
+    server.most = 1
+    assert task.speak(first, "go", RNG).rewards["system"] == 1
+
+
+def test_a_server_that_lets_go_slowly_is_asked_again(monkeypatch):
+    monkeypatch.setattr("dialgym.bridges.foreign.PAUSES", (0.0, 0.0))
+    server = Small(2)
+    task = server.task()
+    states = [task.initial(RNG) for _ in range(2)]
+    server.slow = 3
+    states.append(task.initial(RNG))
+    assert (server.refused, len(server.open)) == (3, 2)  # one was closed, not both

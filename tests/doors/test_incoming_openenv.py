@@ -1,5 +1,6 @@
 """Doors in from OpenEnv's servers, against the real package."""
 
+import gc
 import socket
 
 import pytest
@@ -8,7 +9,7 @@ pytest.importorskip("openenv", reason="needs the extra `openenv`")
 
 import dialgym
 from dialgym.bridges import openenv
-from dialgym.bridges.openenv_client import OpenEnvTask, text_field
+from dialgym.bridges.openenv_client import OpenEnvSession, OpenEnvTask, text_field
 from dialgym.errors import ServiceError
 from dialgym.testing import CheckSettings, check_environment
 from tests.support.app_server import app_server
@@ -69,3 +70,24 @@ def test_no_server_and_no_address():
             dialgym.make(f"openenv:{url}")
     with pytest.raises(ValueError, match="expected the address of a server"):
         text_field("localhost")
+
+
+def test_a_server_of_one_session_plays_one_dialogue_after_another():
+    with app_server(openenv.app("Wordle-20-v0", max_sessions=1)) as url:
+        chat = dialgym.Chat(f"openenv:{url}", max_episode_steps=2)
+        for seed in range(3):
+            chat.reset(seed)
+            chat.step("crane")
+        chat.close()
+        del chat
+        gc.collect()
+        other = dialgym.Chat(f"openenv:{url}")
+        other.reset(seed=7)
+        session = OpenEnvSession(url, "text")  # is nobody's to close
+        other.task.close()
+        session.reset(1)
+        with pytest.raises(ServiceError, match=r"no room for a further session .*1/1 sessions"):
+            other.reset(seed=8)
+        session.close()
+        other.reset(seed=8)
+        other.task.close()

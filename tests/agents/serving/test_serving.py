@@ -9,9 +9,11 @@ import agents
 import dialgym
 from agents import GRPO, SequencePPO
 from agents.models.observations import Observed
+from agents.models.pretrained import pretrained
+from agents.serving.apis import APIS, Request
 from agents.serving.sampler import ServedSampler, Utterance
-from agents.serving.server import APIS, Client, LostServer, Request, RolloutServer, ServerError
-from tests.support.inference_server import inference_server
+from agents.serving.server import Client, LostServer, RolloutServer, ServerError
+from tests.support.inference_server import InferenceServer, inference_server
 
 ID, ENVS = "dialgym/TwentyQuestions-8-v0", 4
 POLICY = {"n_layer": 1, "n_head": 2, "n_embd": 16, "mask": False, "init_std": 0.3}
@@ -151,6 +153,82 @@ def test_a_server_that_was_killed_is_sent_the_weights_again(served, tmp_path):
     torch.testing.assert_close(sampled, model.rollout.log_probs, atol=1e-5, rtol=0)
 
 
+class Restarted(InferenceServer):
+    """A server that comes back with the weights of its command line.
+
+    Attributes:
+        first: the folder of these; None at first for none.
+        knows: ``scores``, of prompts, or ``names``, of its weights.
+    """
+
+    first, knows, holds = None, "scores", "default"
+
+    def start(self):
+        super().start()
+        self.holds = "default"
+        if self.first is not None:
+            self.model = pretrained("AutoModelForCausalLM", self.first).eval()
+
+    def answer(self, path, body):
+        if self.knows == "scores" and ("echo" in body or "logprob_start_len" in body):
+            return 200, self.scored(body.get("prompt") or body["input_ids"], body)
+        status, found = super().answer(path, body)
+        self.holds = body.get("weight_version", self.holds)
+        if self.knows == "names" and "meta_info" in found:
+            found["meta_info"]["weight_version"] = self.holds
+        return status, found
+
+    @torch.no_grad()
+    def scored(self, ids, body):
+        logits = self.model(input_ids=torch.tensor([ids])).logits[0].log_softmax(-1)
+        found = [None, *(float(logits[at, token]) for at, token in enumerate(ids[1:]))]
+        if "prompt" in body:
+            assert body["max_tokens"] == 1
+            return {"choices": [{"logprobs": {"token_logprobs": [*found, -1.0]}}]}
+        pairs = [[number, token, None] for number, token in zip(found, ids, strict=True)]
+        return {"meta_info": {"input_token_logprobs": pairs[body["logprob_start_len"] :]}}
+
+
+@pytest.mark.parametrize(
+    ("api", "knows"), [("vllm", "scores"), ("sglang", "scores"), ("sglang", "names")]
+)
+def test_a_server_that_was_restarted_during_an_update_is_found(api, knows, tmp_path):
+    served = Restarted()
+    served.knows = knows
+    served.start()
+    try:
+        changes = {"api": api, "weight_sync_steps": 4}
+        model = made(GRPO, served, tmp_path, changes=changes)
+        served.first = model.save_pretrained(tmp_path / "first")
+        with torch.no_grad():
+            for weight in model.policy.backbone.parameters():
+                weight.mul_(1.5)
+        for _ in range(2):  # the second time the server is believed
+            rollout(model)
+            model.served.updated()
+        assert served.loaded == ["update-0"]
+        served.kill()
+        served.start()
+        with pytest.warns(UserWarning, match="restarted with other weights|by the weights 'def"):
+            sequences = rollout(model)
+    finally:
+        served.kill()
+    assert served.loaded == ["update-0", "update-2"]
+    sampled = sequences.column(model.rollout_buffer.steps("log_probs"))
+    torch.testing.assert_close(sampled, model.rollout.log_probs, atol=1e-5, rtol=0)
+
+
+def test_a_server_that_was_restarted_and_is_not_back_is_waited_for(served, tmp_path):
+    model = made(GRPO, served, tmp_path, changes={"weight_sync_steps": 2})
+    rollout(model)
+    model.served.updated()
+    served.kill()
+    model.served.client.sleep = lambda seconds: served.start()
+    with pytest.warns(UserWarning, match="restarted with other weights"):
+        rollout(model)
+    assert served.loaded == ["update-0", "update-1"]
+
+
 def test_a_server_that_is_slow_is_asked_again(served, tmp_path):
     model = made(GRPO, served, tmp_path, changes={"timeout": 1.0})
     rollout(model)
@@ -196,11 +274,32 @@ def test_a_refusal_is_not_tried_again(served, monkeypatch):
         ({"weight_sync_steps": 3, "max_staleness": 1}, r"every 3 updates are 2 old .* allows 1"),
         ({"importance_cap": 0.0}, "importance_cap above 0"),
         ({"max_inflight_tasks": 0}, "max_inflight_tasks of server must be a whole number from 1"),
+        *(
+            ({"url": url}, r"server: expected url as http://HOST:PORT; got")
+            for url in (
+                *("127.0.0.1:8000", "localhost:8000", "", None, "http://[::1", "http://h:abc"),
+                *(
+                    "http://h:99999",
+                    "http://h ost:1",
+                    "http://h\n:1",
+                    "http://a..b",
+                    "http://h?a=b",
+                ),
+            )
+        ),
     ],
 )
 def test_settings_that_cannot_be(settings, message):
     with pytest.raises(ValueError, match=message):
-        RolloutServer("http://127.0.0.1:1", "weights", **settings)
+        RolloutServer(**{"url": "http://127.0.0.1:1", "folder": "weights", **settings})
+
+
+def test_a_password_in_the_address_is_refused_and_not_shown():
+    with pytest.raises(ValueError, match="api_key_env") as found:
+        RolloutServer("http://me:secret@h:abc", "weights")
+    assert "secret" not in str(found.value)
+    for url in ("http://127.0.0.1:8000", "https://gpu.example", "http://[::1]:8000/"):
+        assert RolloutServer(url, "weights").url == url
 
 
 def test_what_a_server_cannot_do_is_said_at_once(served, tmp_path):

@@ -211,6 +211,15 @@ def test_what_has_no_score_is_asked_again_and_then_an_error_that_names_the_dialo
         assert (judge.client.usage.unscored, judge.client.usage.defaulted) == (4, 2)
 
 
+def test_lone_surrogates_of_a_judge_or_a_reply_stop_nothing():
+    with chat_server(lambda body: ["a \ud83d", "Score: 1"][len(body["messages"]) > 2]) as server:
+        judge = LanguageModelJudge(**lm(server))
+        assert judge.score([Reply("he\ud83dllo")]).tolist() == [1.0]
+        first, second = (body["messages"] for body in server.bodies)
+        assert "he\ufffdllo" in first[1]["content"]
+        assert second[2]["content"] == "a \ufffd"
+
+
 def test_bounds_are_told_and_held():
     with chat_server(lambda body: "Score: 7") as server:
         judge = LanguageModelJudge(**lm(server, low=1, high=10))
