@@ -1,6 +1,5 @@
 """``dialgym serve``: environments and models over HTTP, for programs elsewhere."""
 
-import socket
 from typing import Annotated
 
 import typer
@@ -30,12 +29,12 @@ def serve_openenv(
     Pages of other sites, and calls by foreign names, are refused; there is no token.
     """
     from dialgym.bridges import openenv
-    from dialgym.io.http_server import Callers, Guarded, listening
+    from dialgym.io.http_server import Callers, Guarded, address_of, listening
     from dialgym.io.http_server import serve as serve_app
 
     app = openenv.app(id, sessions, **settings(set_))
     with listening("serve openenv", host, port) as listener:
-        _say(f"serving {id} at {_address(host, listener)}; end with Ctrl-C")
+        _say(f"serving {id} at {address_of(host, listener)}; end with Ctrl-C")
         guarded = Guarded(app, Callers((host, *(allow_host or ()))))
         serve_app(guarded, listener, openenv.PURPOSE)
 
@@ -65,7 +64,7 @@ def serve_visual(
 
     Pages of other sites, and calls by foreign names, are refused; there is no token.
     """
-    from dialgym.io.http_server import Callers, listening
+    from dialgym.io.http_server import Callers, address_of, listening
     from dialgym.tasks.visual_dialogue import VisualDialogue
     from dialgym.tasks.visual_dialogue.server import serve_bots
     from dialgym.tasks.visual_dialogue.serving import Bots
@@ -77,16 +76,9 @@ def serve_visual(
     bots = Bots(task, task.answerer, asking)
     with listening("serve visual", host, port) as listener:
         count = f"{len(task.pool):,} images"
-        _say(f"serving {count} at {_address(host, listener)}; end with Ctrl-C")
+        _say(f"serving {count} at {address_of(host, listener)}; end with Ctrl-C")
         serve_bots(bots, listener, max_batch, Callers((host, *(allow_host or ()))))
 
 
 def _say(text: str) -> None:
     console.print(text, soft_wrap=True, markup=False)
-
-
-def _address(host: str, listener: socket.socket) -> str:
-    """An address that the server answers to, as `Callers` knows it: that of every host is none."""
-    bound, port = listener.getsockname()[:2]
-    name = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(bound, host)
-    return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"

@@ -55,7 +55,7 @@ def view(
 
     The page is served to this machine alone, and only to who has the address that is printed.
     """
-    from dialgym.io.http_server import EVERYWHERE, LOOPBACK, listening
+    from dialgym.io.http_server import LOOPBACK, address_of, listening
     from dialgym.registry import add, entry_of
     from dialgym.viewer import open_viewer
     from dialgym.viewer.app import serve_viewer
@@ -76,9 +76,7 @@ def view(
             games,
         )
         guard = Guard(number, (host, *(allow_host or ())))
-        name = "127.0.0.1" if host in EVERYWHERE else host
-        shown = f"[{name}]" if ":" in name else name
-        address = f"http://{shown}:{number}/?token={guard.token}"
+        address = f"{address_of(host, listener)}/?token={guard.token}"
         count = len(viewer.inputs.sources)
         what = f"{count} source{'' if count == 1 else 's'}"
         console.print(f"showing {what} at {address}", soft_wrap=True, markup=False)

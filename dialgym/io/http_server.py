@@ -188,3 +188,15 @@ def listening(command: str, host: str = "127.0.0.1", port: int = 0) -> socket.so
     # answer are 40 ms apart
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener
+
+
+def address_of(host: str, listener: socket.socket) -> str:
+    """Address at which a server on this machine answers: that of every host is none.
+
+    Args:
+        host: where it listens, as it was asked for.
+        listener: its socket.
+    """
+    bound, port = listener.getsockname()[:2]
+    name = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(bound, host)
+    return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
