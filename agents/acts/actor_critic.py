@@ -17,7 +17,7 @@ from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.type_aliases import GymEnv, Schedule
 from torch import Tensor
 
-from agents.acts.base import ActLearner, ExplorationOptions, ReplayOptions
+from agents.acts.base import ExplorationOptions, ReplayLearner, ReplayOptions
 from agents.acts.trust_region import TrustRegion
 from agents.argument_checks import COUNT, require
 from agents.buffers.dialogues import ActionChoice, DialogueMemory, DialogueSample
@@ -44,7 +44,7 @@ class DialogueOptions(ActorCriticOptions, total=False):
     dialogues_per_update: int
 
 
-class ActorCritic(ActLearner, OffPolicyAlgorithm):  # type: ignore[misc]
+class ActorCritic(ReplayLearner, OffPolicyAlgorithm):  # type: ignore[misc]
     """Base of actor-critics over whole dialogues.
 
     Acts are drawn from (1 - eps) pi + eps uniform, over those that the env allows.
@@ -173,7 +173,7 @@ class ActorCritic(ActLearner, OffPolicyAlgorithm):  # type: ignore[misc]
     def train(self, gradient_steps: int, batch_size: int | None) -> None:  # type: ignore[override]
         """Update, where enough dialogues have ended since the last time."""
         memory = self.replay_buffer
-        if memory.n_unseen < self.dialogues_per_update:
+        if memory.ended[0] < self.dialogues_per_update:
             return
         self.policy.set_training_mode(True)
         self._update_learning_rate(self.policy.optimizer)

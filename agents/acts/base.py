@@ -19,7 +19,7 @@ from sb3_contrib.common.maskable.utils import is_masking_supported
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from stable_baselines3.common.policies import BasePolicy
-from stable_baselines3.common.type_aliases import GymEnv, Schedule
+from stable_baselines3.common.type_aliases import GymEnv, RolloutReturn, Schedule
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
@@ -64,6 +64,21 @@ class ActLearner(Learner):
     def _predicted(self, observation: Any, deterministic: bool, masks: Any) -> np.ndarray:
         acts: np.ndarray = self.policy.predict(observation, None, None, deterministic, masks)[0]
         return acts
+
+
+class ReplayLearner(ActLearner):
+    """An act learner that is one of Stable-Baselines3's off-policy algorithms, too."""
+
+    def collect_rollouts(self, *args: Any, **kwargs: Any) -> RolloutReturn:
+        """As of `OffPolicyAlgorithm`.
+
+        A callback that stops it has the env a step ahead of what was kept: a later `learn` begins
+        with new dialogues.
+        """
+        found: RolloutReturn = super().collect_rollouts(*args, **kwargs)  # type: ignore[misc]
+        if not found.continue_training:
+            self._last_obs = None
+        return found
 
 
 def copied_to(model: Any, env: VecEnv, left_out: Sequence[str], changes: Mapping[str, Any]) -> Any:

@@ -12,7 +12,7 @@ from stable_baselines3.common.policies import BasePolicy
 from torch import Tensor
 from torch.nn.functional import smooth_l1_loss
 
-from agents.acts.base import ActLearner, ExplorationOptions, ReplayOptions
+from agents.acts.base import ExplorationOptions, ReplayLearner, ReplayOptions
 from agents.acts.q_network import QPolicy, count_heads, in_mode
 from agents.buffers.masked_replay import MaskedReplayBuffer, Transitions
 from agents.models.act_masks import (
@@ -51,7 +51,7 @@ class DQNOptions(StepOptions, total=False):
     kl_coef: float
 
 
-class DQN(ActLearner, stable_baselines3.DQN):  # type: ignore[misc]
+class DQN(ReplayLearner, stable_baselines3.DQN):  # type: ignore[misc]
     """Deep Q-learning within masks, of any env with `Discrete` acts and observations of one array.
 
     y = r_t + ... + gamma^n max_a Q'(s_t+n, a), over the acts that s_t+n allows; the loss is Huber's
@@ -224,8 +224,9 @@ class DQN(ActLearner, stable_baselines3.DQN):  # type: ignore[misc]
         batch = batch._replace(rewards=batch.rewards * self.reward_scale)
         more: Tensor | float = 0.0
         if self.policy.curiosity is not None:
-            seen = batch.observations, batch.actions, batch.next_observations
-            bonus, more = self.policy.curiosity(*seen)
+            bonus, more = self.policy.curiosity(
+                self._seen(batch.observations), batch.actions, self._seen(batch.next_observations)
+            )
             batch = batch._replace(rewards=batch.rewards + bonus)
         q = self.estimates(batch.observations)  # (H, n, A)
         at = batch.actions.expand(len(q), -1)[..., None]
@@ -234,6 +235,12 @@ class DQN(ActLearner, stable_baselines3.DQN):  # type: ignore[misc]
         if self.policy.is_variational:
             more = more + self.kl_coef / self._transitions * self.policy.q_net.divergence()
         return fit + more, errors.detach().abs().mean(0)
+
+    @torch.no_grad()
+    def _seen(self, observations: Tensor) -> Tensor:
+        """(n, F): observations as Q's network reads them."""
+        net = self.policy.q_net
+        return net.extract_features(observations, net.features_extractor)
 
     def estimates(self, observations: Tensor) -> Tensor:
         """(H, n, A): Q that the loss compares with targets, by each head or drawn weights."""

@@ -43,7 +43,11 @@ def natural_gradient(gram: Tensor, returns: Tensor, weights: Tensor, damping: fl
         returns: R (n,).
         weights: W (n,).
         damping: l, as a share of the mean W_n |phi_n|^2.
+
+    Without any weight, of dialogues that the policy would never hold, the slope is 0.
     """
+    if not bool(weights.any()):
+        return Regression(torch.zeros_like(returns), returns.mean(), torch.zeros_like(returns))
     root, gram = weights.double().sqrt(), gram.double()
     system = gram * root[:, None] * root
     ridge = damping * system.diagonal().mean().clamp(min=1e-12)

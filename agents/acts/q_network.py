@@ -174,10 +174,14 @@ class QPolicy(DQNPolicy):
         return masked(q, masks).argmax(1).cpu().numpy()
 
     def _tested(self, obs: Any) -> Tensor:
-        """(n, A): the mean over `test_samples` draws, the same ones at each call."""
+        """(n, A): the mean over `test_samples` draws, the same at each call and in each row."""
         with torch.random.fork_rng([self.device] if self.device.type == "cuda" else []):
             torch.manual_seed(0)
-            return self.q_net.draws(obs, self.test_samples).mean(0)
+            found: Tensor = torch.vmap(self._mean_of_draws, randomness="same")(obs)
+        return found
+
+    def _mean_of_draws(self, one: Tensor) -> Tensor:
+        return self.q_net.draws(one[None], self.test_samples).mean(0)[0]
 
     @torch.no_grad()
     def explore(

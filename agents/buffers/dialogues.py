@@ -66,6 +66,7 @@ class DialogueMemory(ReplayBuffer):
         lengths: (buffer_size, n_envs) int32, at the first decision of a dialogue that has ended the
             number of its decisions, elsewhere 0.
         unseen: (buffer_size, n_envs) bool, at the same places, until `mark_seen`.
+        ended: (1,) int64, dialogues that have ended since `mark_seen`, forgotten ones too.
     """
 
     def __init__(
@@ -85,6 +86,7 @@ class DialogueMemory(ReplayBuffer):
         self.turns = np.zeros(steps, np.int32)
         self.lengths = np.zeros(steps, np.int32)
         self.unseen = np.zeros(steps, bool)
+        self.ended = np.zeros(1, np.int64)
 
     def add(  # type: ignore[override]
         self,
@@ -119,6 +121,7 @@ class DialogueMemory(ReplayBuffer):
             )
         first = (here + 1 - lengths) % self.buffer_size
         self.lengths[first, rows], self.unseen[first, rows] = lengths, True
+        self.ended += len(rows)
 
     # Reading
 
@@ -129,7 +132,7 @@ class DialogueMemory(ReplayBuffer):
 
     def mark_seen(self) -> None:
         """From here on those that have ended are not new."""
-        self.unseen[:] = False
+        self.unseen[:], self.ended[:] = False, 0
 
     def draw(self, count: int, env: VecNormalize | None = None) -> DialogueSample:
         """`count` of the dialogues that have ended, any as likely as any other, with replacement.

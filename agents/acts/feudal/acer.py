@@ -67,7 +67,7 @@ class FeudalActorPolicy(StructuredPolicy, ActorQPolicy):
         if action_masks is not None:
             allowed = torch.as_tensor(np.asarray(action_masks), device=obs.device).bool()
         log_probs, _ = self.logits_and_values(obs, allowed)
-        return self.action_dist.proba_distribution(action_logits=log_probs)
+        return self.action_dist.proba_distribution(action_logits=self.sampling.logits(log_probs))
 
 
 class FeudalACER(Structured, ACER):  # type: ignore[misc]

@@ -87,6 +87,10 @@ class Committee(GPSarsa):
         self.given = {}
         super()._setup_model()
         self.members[self.coordinates.domain] = self.process
+        self._check_members()
+
+    def _check_members(self) -> None:
+        """Raises ValueError for a member unlike the committee; gives all of them its features."""
         for name, member in self.members.items():
             if (member.kernel, member.outputs) != (self.kernel, self.process.outputs):
                 raise ValueError(
@@ -151,10 +155,12 @@ class Committee(GPSarsa):
 
     def begin_from(self, other: GPSarsa) -> None:
         """Have the member of another one, or its members, where it is a committee."""
-        self.given = {other.coordinates.domain: other.process.copy()}
+        given = {other.coordinates.domain: other.process}
         if isinstance(other, Committee):
-            self.given = {name: member.copy() for name, member in other.members.items()}
-        self._setup_model()
+            given = other.members
+        self.members |= {name: member.copy() for name, member in given.items()}
+        self.process = self.members[self.coordinates.domain]
+        self._check_members()
 
     def _excluded_save_params(self) -> list[str]:
         return [*super()._excluded_save_params(), "process"]

@@ -226,7 +226,7 @@ class GPSarsa(DialogueLearner):
             self._residuals(seen), self.sigma, self.kernel, self.act_kernel, self.generator,
         )  # fmt: skip
         self.process = self._new_process(scales)
-        self._observe(seen)
+        GPSarsa._observe(self, seen)  # of a committee, the other members have learned from it
 
     # Other domains
 
