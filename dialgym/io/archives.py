@@ -18,9 +18,12 @@ from zipfile import BadZipFile, ZipFile, ZipInfo, is_zipfile
 
 from dialgym.io.files import files_in, read_file
 
-SPLITS = {"train": "train", "training": "train", "test": "test", "testing": "test"} | dict.fromkeys(
-    ("validation", "valid", "val", "dev", "development"), "validation"
-)
+SPLITS = {
+    **dict.fromkeys(("train", "training", "trainset"), "train"),
+    **dict.fromkeys(("test", "testing", "testset"), "test"),
+    **dict.fromkeys(("validation", "valid", "val", "dev", "development", "devset"), "validation"),
+    **dict.fromkeys(("eval", "evaluation"), "validation"),
+}
 """Names of splits in data, and their names here."""
 UNREADABLE = (
     *(BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, KeyError),
@@ -35,6 +38,12 @@ UNITS = {"expanded": "bytes", "depth": "archives within one another"}
 PARQUET_RATIO = 20
 """A Parquet file may expand to so many times its size, where that is more than the bound."""
 _ENCRYPTED = 1
+
+
+def split_in(name: str) -> str | None:
+    """Find the split that a word of a name tells, the last first: ``Train``, ``data/test_sft``."""
+    words = re.split(r"[^a-z]+", name.lower())
+    return next((SPLITS[word] for word in reversed(words) if word in SPLITS), None)
 
 
 def bound(name: str) -> int:
@@ -75,8 +84,7 @@ class ArchiveMember(NamedTuple):
     @property
     def split(self) -> str | None:
         """The split that its name or a folder names, the innermost first."""
-        words = re.split(r"[^a-z]+", self.name.lower())
-        return next((SPLITS[word] for word in reversed(words) if word in SPLITS), None)
+        return split_in(self.name)
 
     def text(self) -> str:
         """Its content as text; a ValueError if it is not UTF-8."""

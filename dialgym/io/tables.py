@@ -7,6 +7,8 @@ of the hub are fetched, and then read as any folder.
 
 import csv
 import io
+import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from html import escape
@@ -23,6 +25,7 @@ from dialgym.optional import require
 
 Row = Mapping[str, Any]
 FORMATS = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
+DELIMITERS = {"CSV": ",", "TSV": "\t"}
 BATCH = 1024
 """Rows of Parquet that are read at a time."""
 LEAST_ROW, LEAST_VALUE = 64, 4
@@ -91,16 +94,73 @@ def _json(part: ArchiveMember) -> Iterator[tuple[RowLocation, Any]]:
 
 
 def _csv(part: ArchiveMember) -> Iterator[tuple[RowLocation, Any]]:
-    delimiter = "\t" if part.suffix == ".tsv" else ","
-    rows = csv.DictReader(io.StringIO(part.text(), newline=""), delimiter=delimiter)
+    text, kind = part.text(), part.suffix[1:].upper()
+    lines = _cells(text, quoted=kind == "CSV" or _is_quoted(text), delimiter=DELIMITERS[kind])
     try:
-        for row in rows:
-            yield RowLocation(part.name, rows.line_num, "line"), row
+        head: list[str] = next(filter(None, lines), [])
+        width, warned = len(head), False
+        _check_head(RowLocation(part.name, lines.line_num, "line"), head)
+        for cells in filter(_is_no_blank, lines):
+            location = RowLocation(part.name, lines.line_num, "line")
+            if len(cells) != width:
+                told = _ragged(location, head, cells, kind)
+                if len(cells) < width:
+                    raise ValueError(told)
+                if not warned:
+                    said = f"{told} What is too much is read as the last column's."
+                    warnings.warn(said, stacklevel=2)
+                    warned = True
+                cells = [*cells[: width - 1], DELIMITERS[kind].join(cells[width - 1 :])]
+            yield location, dict(zip(head, cells))
     except csv.Error as error:
-        kind = part.suffix[1:].upper()
         raise ValueError(
-            f"{part.name}: expected {kind} ({error}). JSONL takes any text."
+            f"{part.name}: expected {kind} (line {lines.line_num}: {error}). JSONL takes any text."
         ) from error
+
+
+def _cells(text: str, quoted: bool, delimiter: str) -> Any:
+    """Make a reader of the cells of each line, with the number of the line."""
+    lines = io.StringIO(text, newline="")
+    if quoted:
+        return csv.reader(lines, delimiter=delimiter, strict=True)
+    return csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE)
+
+
+def _is_quoted(text: str) -> bool:
+    """Return True if the quotes of a TSV stand around cells, and none swallows lines of rows."""
+    try:
+        cells = [cell for row in _cells(text, quoted=True, delimiter="\t") for cell in row]
+    except csv.Error:
+        return False
+    return not any("\t" in cell and "\n" in cell for cell in cells)
+
+
+def _check_head(location: RowLocation, head: Sequence[str]) -> None:
+    """Raise a ValueError if two columns have one name."""
+    twice = [name for name, count in Counter(head).items() if name and count > 1]
+    if twice:
+        raise ValueError(
+            f"{location}: expected columns with names of their own; got {twice[0]!r} "
+            f"{head.count(twice[0])} times. Rename or remove one."
+        )
+
+
+def _is_no_blank(cells: Sequence[str]) -> bool:
+    return any(cell.strip() for cell in cells)
+
+
+def _ragged(location: RowLocation, head: Sequence[str], cells: Sequence[str], kind: str) -> str:
+    """The message for a row with more or fewer cells than there are columns."""
+    mend = (
+        "Put a text with commas into quotes, and double the quotes within it"
+        if kind == "CSV"
+        else "Take tabs and ends of lines out of the texts"
+    )
+    return (
+        f"{location}: expected a cell for each of the first row's {len(head)} columns "
+        f"({', '.join(head)[:80]}); got {len(cells)} cells, the last {cells[-1][:40]!r}. "
+        f"{mend}, or write JSONL, which takes any text."
+    )
 
 
 def _parquet(part: ArchiveMember) -> Iterator[tuple[RowLocation, Any]]:

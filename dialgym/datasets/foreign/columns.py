@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from dialgym.datasets.foreign.conversations import (
     REWARD,
+    SUCCESS,
     TEXT,
     ImportedConversation,
     Said,
@@ -28,7 +29,12 @@ DIALOGUE = (
     *("thread_id", "dialogue", "dialog", "conversation", "session", "episode"),
 )
 TURN = ("turn", "turn_id", "turn_index", "turn_idx", "turn_number", "utterance_idx", "utt_idx")
-SPEAKERS = ("speaker", "role", "sender", "from", "author", "party", "agent", "user", "who")
+SPEAKERS = (
+    *("speaker", "role", "sender", "from", "author", "party", "agent", "user", "who"),
+    *("speaker_id", "speaker_idx", "sender_id", "author_id"),
+)
+NO_SPEAKERS = (*SUCCESS, *REWARD, "split", "data_split")
+"""Columns of few values that are known to be something else."""
 MOST_SPEAKERS = 4
 PROBED = 2000
 """Rows that columns are guessed from."""
@@ -112,10 +118,26 @@ def _alternating(rows: Sequence[Row], names: Sequence[str], dialogue: str) -> st
     changes: Counter[str] = Counter()
     for name in names:
         values = [str(row.get(name)) for row in rows]
-        if 2 <= len(set(values)) <= MOST_SPEAKERS:
+        if str(name).strip().lower() not in NO_SPEAKERS and 2 <= len(set(values)) <= MOST_SPEAKERS:
             pairs = zip(pairwise(rows), pairwise(values))
-            changes[name] = sum(a != b for (r, s), (a, b) in pairs if r[dialogue] == s[dialogue])
-    return changes.most_common(1)[0][0] if changes else None
+            changes[name] = sum(
+                a != b for (r, s), (a, b) in pairs if r.get(dialogue) == s.get(dialogue)
+            )
+    best = max(changes, key=lambda name: changes[name], default=None)
+    return best if best is not None and changes[best] else None
+
+
+class _Utterance(NamedTuple):
+    """A row of a table."""
+
+    place: float | None  # its number in the dialogue, if it has one
+    said: Said
+    success: bool | None  # of the dialogue, as far as the row tells
+    where: Any
+
+
+Named = tuple[str, str | None]
+"""A dialogue's name, and the split in which it has that name."""
 
 
 def conversations_in(
@@ -123,9 +145,10 @@ def conversations_in(
 ) -> Iterator[tuple[str, ImportedConversation]]:
     """The names of the dialogues of a table, and the dialogues, in the order of their beginnings.
 
-    Their utterances come by the numbers in the column of turns, else as the rows do. A reward that
-    is the same in all rows of a dialogue, in every dialogue, is that of the dialogue and counts
-    once; else the rewards are those of the turns.
+    Names may begin anew in each split. Utterances come by the numbers in the column of turns, else
+    as the rows do. A reward that is the same in all rows of a dialogue that have one, in every
+    dialogue, is that of the dialogue and counts once; else the rewards are those of the turns. A
+    success is what the last row says that tells it.
 
     Args:
         rows: places and rows.
@@ -133,45 +156,78 @@ def conversations_in(
         reward: the column of each utterance's reward; None for the usual names, ``none`` for none.
         report: is told what was understood.
     """
-    utterances: dict[str, list[tuple[float | None, Said]]] = {}
-    begins: dict[str, tuple[Any, Row]] = {}
-    for where, row in rows:
-        name, text = str(row.get(columns.dialogue)), row.get(columns.text)
-        if not isinstance(text, str) or not text.strip():
-            report.leave_out("rows without text", where)
-            continue
-        who = None if columns.speaker is None else str(row.get(columns.speaker))
-        line = Said(who, text, _reward(row, reward, where, report))
-        turn = _place(row.get(columns.turn)) if columns.turn else None
-        utterances.setdefault(name, []).append((turn, line))
-        begins.setdefault(name, (where, row))
+    dialogues = _utterances(rows, columns, reward, report)
     spoken = f", speaker from {columns.speaker!r}" if columns.speaker else ", speakers in turns"
     order = f", order from {columns.turn!r}" if columns.turn else ""
     report.add("turns", f"a row each: text from {columns.text!r}{spoken}, "
                         f"dialogue from {columns.dialogue!r}{order}")  # fmt: skip
-    once = _are_of_dialogues([line.reward for _, line in lines] for lines in utterances.values())
-    if any(line.reward is not None for lines in utterances.values() for _, line in lines):
+    rewards = [[one.said.reward for one in found] for found in dialogues.values()]
+    once = _are_of_dialogues(rewards)
+    if any(value is not None for column in rewards for value in column):
         told = "at the end, as each dialogue has one" if once else "by turn"
         report.add("rewards", f"{reward or 'rewards'}, {told}")
-    for name, lines in utterances.items():
-        where, row = begins[name]
-        said, whole = _in_order(lines), None
-        if once:
-            said, whole = [line._replace(reward=None) for line in said], said[0].reward
-        yield name, ImportedConversation(said, f"{where}", whole, split=split_of(row))
+    for (name, split), found in dialogues.items():
+        yield name, _conversation(found, once, split)
 
 
-def _are_of_dialogues(rewards: Iterable[Sequence[float | None]]) -> bool:
-    """Return True if a column rates dialogues: in each it is the same in all rows."""
-    return all(len({*column}) == 1 for column in rewards)
+def _utterances(
+    rows: Iterable[tuple[Any, Row]], columns: Columns, reward: str | None, report: ImportReport
+) -> dict[Named, list[_Utterance]]:
+    """The utterances of each dialogue, as the rows stand."""
+    dialogues: dict[Named, list[_Utterance]] = {}
+    splits: dict[str, str | None] = {}  # of the latest row with that name
+    for where, row in rows:
+        name, text = _name(row.get(columns.dialogue)), row.get(columns.text)
+        if not isinstance(text, str) or not text.strip():
+            report.leave_out("rows without text", where)
+        elif name is None:
+            report.leave_out("rows without a dialogue", where)
+        else:
+            splits[name] = split_of(row) or splits.get(name)
+            who = None if columns.speaker is None else str(row.get(columns.speaker))
+            line = Said(who, text, _reward(row, reward, where, report))
+            turn = _place(row.get(columns.turn)) if columns.turn else None
+            one = _Utterance(turn, line, _success(row), where)
+            dialogues.setdefault((name, splits[name]), []).append(one)
+    return dialogues
 
 
-def _in_order(lines: Sequence[tuple[float | None, Said]]) -> list[Said]:
+def _name(value: Any) -> str | None:
+    """The name of a dialogue; None if the cell is empty, which pandas calls NaN."""
+    empty = value is None or value != value or not str(value).strip()
+    return None if empty else str(value)
+
+
+def _success(row: Row) -> bool | None:
+    """A success, in the words of a table: ``True``, ``0``; None where it is not told."""
+    return {1.0: True, 0.0: False}.get(number(first(row, SUCCESS)))  # type: ignore[arg-type]
+
+
+def _conversation(
+    found: Sequence[_Utterance], once: bool, split: str | None
+) -> ImportedConversation:
+    ordered = _in_order(found)
+    said = [one.said for one in ordered]
+    success = next((one.success for one in reversed(ordered) if one.success is not None), None)
+    whole = None
+    if once:
+        whole = next((line.reward for line in said if line.reward is not None), None)
+        said = [line._replace(reward=None) for line in said]
+    return ImportedConversation(said, str(found[0].where), whole, success, split)
+
+
+def _are_of_dialogues(rewards: Sequence[Sequence[float | None]]) -> bool:
+    """Return True if a column rates dialogues: each has one value, and some in several rows."""
+    known = [[value for value in column if value is not None] for column in rewards]
+    alike = all(len({*column}) <= 1 for column in known)
+    return alike and any(len(column) > 1 for column in known)
+
+
+def _in_order(found: Sequence[_Utterance]) -> Sequence[_Utterance]:
     """Numbered utterances by their numbers, where all have one; equal ones as they came."""
-    numbered = [(turn, line) for turn, line in lines if turn is not None]
-    if len(numbered) < len(lines):
-        return [line for _, line in lines]
-    return [line for _, line in sorted(numbered, key=lambda pair: pair[0])]
+    if any(one.place is None for one in found):
+        return found
+    return sorted(found, key=lambda one: one.place or 0.0)
 
 
 def _reward(row: Row, name: str | None, where: Any, report: ImportReport) -> float | None:

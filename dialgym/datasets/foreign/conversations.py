@@ -3,17 +3,27 @@
 Known are messages with roles as chat models have them (``messages``, ``conversations``; ``role``
 and ``content``, ``from`` and ``value``), turns as ConvLab has them (``turns``; ``speaker`` and
 ``utterance``), logs of events (``events``; ``agent``, ``action`` and ``data``), LMRL-Gym's
-sequences and conversations (`lmrl_gym`), lists of texts, pairs of speaker and text, lists of lists
-of messages, and a prompt with its response.
+sequences and conversations (`lmrl_gym`), lists of texts, pairs of speaker and text or of question
+and answer, lists of lists of messages, and a prompt with its response (`prompts`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 from dialgym.datasets.foreign.import_report import ImportReport
 from dialgym.datasets.foreign.lmrl_gym import lmrl_row
+from dialgym.datasets.foreign.prompts import (
+    HISTORIES,
+    REJECTED,
+    chosen_turns,
+    has_rejected,
+    is_pair,
+    listed,
+    prompted_turns,
+)
+from dialgym.datasets.foreign.roles import are_names, folded, is_role
 from dialgym.io.archives import SPLITS
-from dialgym.io.files import parse_json
 from dialgym.io.tables import Row, first
 
 TURNS = (
@@ -23,7 +33,11 @@ TURNS = (
 TEXT = (
     *("content", "text", "utterance", "value", "message", "body", "sentence", "response", "data"),
 )
-SPEAKER = ("role", "speaker", "from", "sender", "agent", "party", "author", "name", "user", "id")
+SPEAKER = ("role", "speaker", "from", "sender", "agent", "party", "author")
+NAMES = ("name", "user", "id")
+"""Keys of a speaker where no other says who speaks."""
+SPEAKERS = ("speakers", "speaker", "roles")
+"""Columns with the speaker of each turn."""
 ACTION = ("action", "type", "event")
 REWARD = ("reward", "rating", "score", "feedback")
 OUTCOMES = (
@@ -36,12 +50,13 @@ WORDS = 3
 """Of an utterance, on average, where nothing else says that it is one."""
 LEVELS = 4
 """Of lists of turns within one another, at most."""
-PROMPTS = ("prompt", "instruction", "question", "query", "input", "context")
-RESPONSES = ("response", "chosen", "completion", "output", "answer", "reply")
+LABEL = "label"
+"""The column of prompts with responses that calls an answer a good or a bad one."""
 
 
 class Said(NamedTuple):
-    """An utterance; the speaker is None where the data names none."""
+    """An utterance; the speaker is None where the data names none, the text empty where a turn
+    has no words."""
 
     speaker: str | None
     text: str
@@ -94,26 +109,30 @@ def conversation_of(
     except ValueError as error:
         report.leave_out(str(error), where)
         return ImportedConversation((), where)
-    name, turns = _turns_of(row)
+    name, turns, answers = _turns_of(row)
     if not turns:
         return None
-    said = list(_flattened(turns, text, speaker, where, report))
     report.add("turns", name)
     rewards = _rewards(row, reward, where, report)
+    if rewards is None and reward is None and answers:
+        rewards = _labelled(row, report)
+    by_turn = _keys_of_rewards(reward) if rewards is None else ()
+    said = list(_flattened(turns, Keys(text, speaker, by_turn), where, report))
+    said = _named(said, row, (speaker,) if speaker else SPEAKERS)
+    if any(line.reward is not None for line in said):
+        report.add("rewards", f"{reward}, by turn" if reward else "by turn")
+    if has_rejected(row):
+        report.leave_out("rejected answers, which are no examples", where)
     if isinstance(rewards, list):
-        if len(rewards) != len(said):
-            report.leave_out(
-                f"dialogues with {len(rewards)} rewards for {len(said)} utterances", where
-            )
-            return ImportedConversation((), where)
-        said = [line._replace(reward=value) for line, value in zip(said, rewards)]
-        rewards = None
-    elif reward is None and rewards is None and any(line.reward is not None for line in said):
-        report.add("rewards", "by turn")
-    success = first(row, SUCCESS)
-    known = success if isinstance(success, bool) else None
+        said, rewards = _with_rewards(said, rewards, where, report), None
     cut_off = row.get("truncated") is True
-    return ImportedConversation(said, where, rewards, known, split_of(row), cut_off)
+    return ImportedConversation(said, where, rewards, _success(row), split_of(row), cut_off)
+
+
+def _success(row: Row) -> bool | None:
+    """Return True or False for a success that is told as such, as 1 and 0 or in words."""
+    told = number(listed(first(row, SUCCESS)))
+    return bool(told) if told in (0, 1) else None
 
 
 def split_of(row: Row) -> str | None:
@@ -127,99 +146,123 @@ def has_turns(row: Row) -> bool:
     return any(_are_turns(listed(row.get(name)), least=1) for name in TURNS)
 
 
-def _turns_of(row: Row) -> tuple[str, list[Any]]:
-    """The column that holds the turns, and the turns."""
+class _Turns(NamedTuple):
+    """The column that holds turns, these, and whether they answer a prompt."""
+
+    name: str
+    turns: Sequence[Any]
+    answers: bool = False
+
+
+def _turns_of(row: Row) -> _Turns:
+    prompted = prompted_turns(row)
     for name in TURNS:
+        if prompted and name in HISTORIES:
+            break
         if _are_turns(turns := listed(row.get(name)), least=1):
-            return name, turns
-    prompt, response = ([n for n in names if row.get(n)] for names in (PROMPTS, RESPONSES))
-    if prompt and response:
-        return f"{prompt[0]} and {response[0]}", [
-            *_as_turns(row[prompt[0]], "user"),
-            *_as_turns(row[response[0]], "assistant"),
-        ]
+            return _Turns(name, turns)
+    if prompted:
+        return _Turns(*prompted, answers=True)
+    if chosen := chosen_turns(row):
+        return _Turns(*chosen)
     for name in row:
-        if _are_turns(turns := listed(row[name]), least=2) and _talks(turns):
-            return name, turns
-    return "", []
-
-
-def _as_turns(value: Any, role: str) -> list[Any]:
-    turns = listed(value)
-    return turns if isinstance(turns, list) else [{"role": role, "content": str(turns)}]
+        turns = listed(row[name])
+        if name != REJECTED and _are_turns(turns, least=2) and _talks(turns):
+            return _Turns(name, turns)
+    return _Turns("", [])
 
 
 def _are_turns(value: Any, least: int, levels: int = LEVELS) -> bool:
     """Return True if a value is a list of utterances in one of the known forms."""
     if not isinstance(value, list) or len(value) < least or not levels:
         return False
-    probe = value[: min(len(value), 8)]
-    if all(isinstance(turn, str) for turn in probe):
+    probe = list(islice((turn for turn in value if turn is not None), 8))
+    if probe and all(isinstance(turn, str) for turn in probe):
         return True
     if all(isinstance(turn, Mapping) for turn in probe):
         return any(_text_in(turn, None) is not None for turn in probe)
     if all(isinstance(turn, list) for turn in probe):
-        return all(_is_pair(turn) or _are_turns(turn, 1, levels - 1) for turn in probe)
+        return bool(probe) and all(
+            is_pair(turn) or _are_turns(turn, 1, levels - 1) for turn in probe
+        )
     return False
 
 
 def _talks(turns: Sequence[Any]) -> bool:
     """Return True if a list under an unknown name holds utterances and not words."""
-    said = [_said(turn, None, None) for turn in turns if isinstance(turn, Mapping)]
+    said = [_said(turn, Keys()) for turn in turns if isinstance(turn, Mapping)]
     texts = [turn for turn in turns if isinstance(turn, str)]
-    texts += [line.text for line in said if line is not None and line.speaker is not None]
+    texts += [line.text for line in said if line.text and line.speaker is not None]
     return len(texts) > 1 and sum(len(text.split()) for text in texts) >= WORDS * len(texts)
 
 
-def _is_pair(turn: Any) -> bool:
-    return isinstance(turn, list) and len(turn) == 2 and all(isinstance(p, str) for p in turn)
+class Keys(NamedTuple):
+    """Keys of a turn's text and speaker, None for the usual names, and of its reward."""
 
-
-def listed(value: Any) -> Any:
-    """A list that a table holds as JSON, an array as a list; all else as it is."""
-    if isinstance(value, str) and value[:1] in ("[", "{"):
-        try:
-            return parse_json(value, "a cell")
-        except ValueError:
-            return value
-    return value.tolist() if hasattr(value, "tolist") else value
+    text: str | None = None
+    speaker: str | None = None
+    rewards: Sequence[str] = ()
 
 
 def _flattened(
-    turns: Sequence[Any],
-    text: str | None,
-    speaker: str | None,
-    where: str,
-    report: ImportReport,
-    levels: int = LEVELS,
+    turns: Sequence[Any], keys: Keys, where: str, report: ImportReport, levels: int = LEVELS
 ) -> Iterator[Said]:
+    """The utterances of turns in order; one without words keeps its place."""
+    spoken = are_names([turn[0] for turn in turns if is_pair(turn)])
     for turn in turns:
         if isinstance(turn, str):
             yield Said(None, turn)
-        elif _is_pair(turn):
-            yield Said(turn[0], turn[1])
+        elif is_pair(turn):
+            one, other = (part or "" for part in turn)
+            yield from (
+                [Said(one, other)] if spoken else [Said("user", one), Said("assistant", other)]
+            )
         elif isinstance(turn, list) and levels > 1:
-            yield from _flattened(turn, text, speaker, where, report, levels - 1)
+            yield from _flattened(turn, keys, where, report, levels - 1)
         else:
-            said = _said(turn, text, speaker)
-            if said is None:
-                kind = first(turn, ACTION) if isinstance(turn, Mapping) else None
-                what = f"events {kind!r}" if kind else "turns"
-                report.leave_out(f"{what} without words", where)
-            else:
-                rating(first(turn, REWARD), where, report)
-                yield said
+            yield _reported(turn, _said(turn, keys), keys, where, report)
 
 
-def _said(turn: Any, text: str | None, speaker: str | None) -> Said | None:
+def _reported(turn: Any, said: Said, keys: Keys, where: str, report: ImportReport) -> Said:
+    """Take down turns without words, and ratings that are none."""
+    fields = turn if isinstance(turn, Mapping) else {}
+    if not said.text:
+        kind = first(fields, ACTION)
+        what = f"events {kind!r}" if kind and not is_role(kind) else "turns"
+        report.leave_out(f"{what} without words", where)
+    else:
+        rating(_turn_reward(fields, keys), where, report)
+    return said
+
+
+def _said(turn: Any, keys: Keys) -> Said:
     if not isinstance(turn, Mapping):
-        return None
-    words = _text_in(turn, text) or _action(turn)
-    if words is None:
-        return None
-    who = turn.get(speaker) if speaker else first(turn, SPEAKER)
-    reward = number(first(turn, REWARD))
-    return Said(None if who is None else str(who), words, reward)
+        return Said(None, "")
+    words = _text_in(turn, keys.text) or _action(turn) or ""
+    who = turn.get(keys.speaker) if keys.speaker else _speaker(turn)
+    return Said(None if who is None else str(who), words, number(_turn_reward(turn, keys)))
+
+
+def _speaker(turn: Mapping[str, Any]) -> Any:
+    """The speaker of a turn; a ``type`` is one where it is a role, as LangChain has it."""
+    who = first(turn, SPEAKER)
+    if who is None and is_role(turn.get("type")):
+        who = turn["type"]
+    return first(turn, NAMES) if who is None else who
+
+
+def _turn_reward(turn: Mapping[str, Any], keys: Keys) -> Any:
+    return next((v for path in keys.rewards if (v := at(turn, path)) is not None), None)
+
+
+def _named(said: list[Said], row: Row, columns: Sequence[str]) -> list[Said]:
+    """Utterances with the speakers of a column that has one for each, if no turn names its own."""
+    found = (listed(row.get(name)) for name in columns)
+    speakers = next((s for s in found if isinstance(s, list) and len(s) == len(said)), None)
+    if speakers is None or any(line.speaker is not None for line in said):
+        return said
+    names = [None if speaker is None else str(speaker) for speaker in speakers]
+    return [line._replace(speaker=name) for line, name in zip(said, names)]
 
 
 def _text_in(turn: Mapping[str, Any], name: str | None) -> str | None:
@@ -232,13 +275,16 @@ def _text_in(turn: Mapping[str, Any], name: str | None) -> str | None:
             parts = [p["text"] for p in value if isinstance(p.get("text"), str)]
             if parts:
                 return " ".join(parts)
+    data = turn.get("data")
+    if isinstance(data, Mapping) and is_role(turn.get("type")):
+        return _text_in(data, name)
     return None
 
 
 def _action(turn: Mapping[str, Any]) -> str | None:
-    """An action beside the words, in brackets: ``[offer price 243.0]``."""
+    """An action beside the words, in brackets: ``[offer price 243.0]``; no role is one."""
     kind, data = first(turn, ACTION), turn.get("data")
-    if not isinstance(kind, str) or not kind:
+    if not isinstance(kind, str) or not kind or is_role(kind):
         return None
     more = data.items() if isinstance(data, Mapping) else ()
     shown = [f"{k} {v}" for k, v in more if isinstance(v, str | int | float) and v != ""]
@@ -246,6 +292,33 @@ def _action(turn: Mapping[str, Any]) -> str | None:
 
 
 # Rewards
+
+
+def _keys_of_rewards(name: str | None) -> Sequence[str]:
+    """Keys of the reward of a turn: the one that was named, else the usual ones."""
+    return REWARD if name is None else () if name == "none" else (name,)
+
+
+def _labelled(row: Row, report: ImportReport) -> float | None:
+    """The reward of an answer by its label, true or false; None where it has none."""
+    label = listed(row.get(LABEL))
+    if isinstance(label, bool) or (isinstance(label, str) and folded(label) in ("true", "false")):
+        report.add("rewards", f"{LABEL} (1 for true, 0 for false), at the end")
+        return number(label)
+    return None
+
+
+def _with_rewards(
+    said: Sequence[Said], rewards: Sequence[float | None], where: str, report: ImportReport
+) -> list[Said]:
+    """Utterances with a list of rewards: one for each turn, or for each with words."""
+    spoken = [place for place, line in enumerate(said) if line.text.strip()]
+    for places in (range(len(said)), spoken):
+        if len(places) == len(rewards):
+            own = dict(zip(places, rewards))
+            return [line._replace(reward=own.get(place)) for place, line in enumerate(said)]
+    report.leave_out(f"dialogues with {len(rewards)} rewards for {len(said)} utterances", where)
+    return []
 
 
 def _rewards(

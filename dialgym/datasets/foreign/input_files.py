@@ -4,16 +4,31 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
-from dialgym.datasets.foreign.columns import columns_of, conversations_in, outcomes_of
-from dialgym.datasets.foreign.conversations import ImportedConversation, conversation_of, has_turns
+from dialgym.datasets.foreign.columns import (
+    DIALOGUE,
+    PROBED,
+    columns_of,
+    conversations_in,
+    outcomes_of,
+)
+from dialgym.datasets.foreign.conversations import (
+    NAMES,
+    SPEAKER,
+    WORDS,
+    ImportedConversation,
+    conversation_of,
+    has_turns,
+)
 from dialgym.datasets.foreign.import_report import ImportReport
 from dialgym.datasets.foreign.negotiations import are_negotiations, negotiations_in
+from dialgym.datasets.foreign.prompts import prompted_turns
 from dialgym.errors import whole_number
-from dialgym.io.archives import SPLITS, ArchiveMember, parts_of
+from dialgym.io.archives import SPLITS, ArchiveMember, parts_of, split_in
 from dialgym.io.files import parse_json
-from dialgym.io.tables import FORMATS, Row, locate, rows_of
+from dialgym.io.tables import FORMATS, Row, first, locate, parts_on_card, rows_of
 from dialgym.language.text import UNKNOWN
 
 SURROGATES = re.compile("[\ud800-\udfff]")
@@ -99,7 +114,13 @@ def read_conversations(
             "--dialogue, --speaker and --text), or prompts with responses. "
             + "; ".join(report.left_out)
         )
-    return [_whole(conversation, report) for conversation in conversations]
+    return [_whole(_with_split(one), report) for one in conversations]
+
+
+def _with_split(conversation: ImportedConversation) -> ImportedConversation:
+    """A conversation whose split has its name here: ``train`` for ``Train`` and ``train_sft``."""
+    split = conversation.split
+    return conversation._replace(split=split and (split_in(split) or split))
 
 
 def _whole(conversation: ImportedConversation, report: ImportReport) -> ImportedConversation:
@@ -138,23 +159,46 @@ def _as_row(row: Any) -> Row:
 
 def _in_file(name: str, choices: Choices, report: ImportReport) -> list[ImportedConversation]:
     path = locate(name, "an import", built_in=False)
-    parts = [part for part in parts_of(path) if part.suffix in FORMATS or are_negotiations(part)]
+    chosen, splits = _on_card(path, name, report)
+    parts = [part for part in chosen if _has_rows(part)]
     if not parts:
         raise ValueError(f"import: {name!r} has no files of rows ({', '.join(FORMATS)}).")
-    wanted = SPLITS.get(choices.split, choices.split) if choices.split else None
+    wanted = SPLITS.get(choices.split.lower(), choices.split) if choices.split else None
     conversations = []
     for part in parts:
-        if wanted and part.split not in (None, wanted):
+        told = splits.get(part.name) or part.split
+        if not _is_of(told, wanted):
             continue
         rows = [(str(where), row) for where, row in _rows(part)]
-        fresh = [one._replace(split=one.split or part.split)
+        fresh = [one._replace(split=one.split or told)
                  for one in _in_rows(rows, choices, report, part.name)]  # fmt: skip
         if wanted:
-            fresh = [one._replace(split=None) for one in fresh if one.split in (None, wanted)]
+            fresh = [one._replace(split=None) for one in fresh if _is_of(one.split, wanted)]
         if fresh:
             report.add("read", part.name, len(fresh))
         conversations += fresh
     return conversations
+
+
+def _has_rows(part: ArchiveMember) -> bool:
+    return part.suffix in FORMATS or are_negotiations(part)
+
+
+def _on_card(
+    path: Path, name: str, report: ImportReport
+) -> tuple[list[ArchiveMember], dict[str, str]]:
+    """The files of a folder that its card names, and their splits; all of them without a card."""
+    parts = parts_of(path)
+    chosen, splits = parts_on_card(parts, name)
+    for part in parts:
+        if _has_rows(part) and part not in chosen:
+            report.leave_out("files of rows that the card (README.md) does not name", part.name)
+    return chosen, splits
+
+
+def _is_of(split: str | None, wanted: str | None) -> bool:
+    """Return True if a split, as the data calls it, may be the wanted one; None may be any."""
+    return wanted is None or split is None or wanted in (split, split_in(split))
 
 
 def _rows(part: ArchiveMember) -> Iterable[tuple[Any, Row]]:
@@ -163,18 +207,62 @@ def _rows(part: ArchiveMember) -> Iterable[tuple[Any, Row]]:
         yield from negotiations_in(part) if part.suffix == ".txt" else rows_of(part)
         return
     content = parse_json(part.text(), part.name)
-    if isinstance(content, Mapping) and has_turns(content):
-        content = [content]
-    if isinstance(content, Mapping):
-        lists = [value for value in content.values() if isinstance(value, list)]
-        tables = [rows for rows in lists if rows and all(isinstance(r, Mapping) for r in rows)]
-        rows = list(content.values())
-        if rows and all(isinstance(row, Mapping) for row in rows):
-            content = [{"name": name, **row} for name, row in content.items()]
-        else:
-            content = tables[0] if len(tables) == 1 else [content]
-    for number, row in enumerate(content if isinstance(content, list) else []):
+    rows = _under_names(content) if isinstance(content, Mapping) else content
+    for number, row in enumerate(rows if isinstance(rows, list) else []):
         yield f"{part.name}, row {number + 1}", _as_row(row)
+
+
+def _under_names(content: Row) -> Sequence[Any]:
+    """The rows of a JSON file that is a mapping, which may be a row itself."""
+    lists = {name: value for name, value in content.items() if isinstance(value, list)}
+    nested = [value for value in lists.values() if _are_dialogues(value)]
+    if len(nested) == 1:
+        return nested[0]
+    if has_turns(content) or prompted_turns(content):
+        return [content]
+    if content and all(isinstance(row, Mapping) for row in content.values()):
+        return [{"name": name, **row} for name, row in content.items()]
+    tables = {name: rows for name, rows in lists.items() if _is_table(rows)}
+    if tables and all(str(name).lower() in SPLITS for name in lists):
+        return [{"split": name, **row} for name, rows in tables.items() for row in rows]
+    talks = [name for name, turns in lists.items() if name not in tables and _is_talk(turns)]
+    if len(talks) > 1:
+        return [{"name": n, "turns": turns} for n, turns in lists.items() if n not in tables]
+    tables = tables or {n: rows for n, rows in lists.items() if rows and _are_mappings(rows)}
+    return next(iter(tables.values())) if len(tables) == 1 else [content]
+
+
+def _are_mappings(rows: Sequence[Any]) -> bool:
+    return all(isinstance(row, Mapping) for row in rows)
+
+
+def _is_table(rows: Sequence[Any]) -> bool:
+    """Return True if a list holds rows, not turns: dialogues, prompts, or utterances of several."""
+    return bool(rows) and all(
+        isinstance(row, Mapping)
+        and (has_turns(row) or prompted_turns(row) or any(name in row for name in DIALOGUE))
+        for row in rows[:PROBED]
+    )
+
+
+def _is_talk(turns: Sequence[Any]) -> bool:
+    """Return True if a list under a name of its own is a dialogue: it has turns, not words."""
+    words = [len(turn.split()) for turn in turns if isinstance(turn, str)]
+    return len(turns) > 1 and has_turns({"turns": turns}) and sum(words) >= WORDS * len(words)
+
+
+def _are_dialogues(value: Sequence[Any]) -> bool:
+    """Return True if a list holds dialogues that are lists of turns, and is none itself.
+
+    It is one itself if it has pairs, of speaker and text, or what each speaker said in a row.
+    """
+    if not value or not all(isinstance(one, list) and has_turns({"turns": one}) for one in value):
+        return False
+    if all(len(one) == 2 and all(isinstance(part, str) for part in one) for one in value):
+        return False
+    messages = [[turn for turn in one if isinstance(turn, Mapping)] for one in value]
+    speakers = [{str(first(turn, (*SPEAKER, *NAMES))) for turn in one} for one in messages]
+    return any(len(one) != 1 for one in speakers)
 
 
 def _in_rows(
@@ -182,6 +270,7 @@ def _in_rows(
 ) -> list[ImportedConversation]:
     """The conversations in rows of one file: in each, or in many together."""
     if not rows:
+        report.leave_out(f"{where} has no rows")
         return []
     conversations: list[ImportedConversation] = []
     names: list[str] = []

@@ -8,13 +8,10 @@ from typing import NamedTuple
 
 from dialgym.datasets.foreign.conversations import ImportedConversation, Said
 from dialgym.datasets.foreign.import_report import ImportReport
+from dialgym.datasets.foreign.roles import ASIDES, MODELS, PEOPLE, folded
 from dialgym.errors import unknown
 from dialgym.tasks.base import SYSTEM, USER
 
-MODELS = {"assistant", "agent", "bot", "model", "gpt", "chatgpt", "chatbot", "ai", "sys", "wizard"}
-PEOPLE = {"user", "human", "customer", "client", "usr", "apprentice", "caller", "visitor"}
-ASIDES = {"system", "developer", "tool", "function", "prompt", "ipython", "environment"}
-"""Roles beside those of the two who talk, where a model is one of them."""
 FEW = 4
 """So many names of speakers, in all dialogues, are those of roles; more are those of persons."""
 
@@ -64,10 +61,9 @@ def dialogues_of(
         if rated and not is_rated(conversation):
             report.leave_out("dialogues without a reward (--reward none keeps them)", where)
             continue
-        said = [line for line in conversation.said if line.text.strip()]
-        turns = _turns(said, name, report, where)
+        turns = _turns(conversation.said, name, report, where)
         if not turns:
-            if not said:
+            if not any(_spoken(conversation)):
                 report.leave_out("dialogues without words", where)
             continue
         if not any(turn.party == SYSTEM for turn in turns) or len(turns) < 2:
@@ -85,12 +81,17 @@ def is_rated(conversation: ImportedConversation) -> bool:
     return by_turn or conversation.reward is not None
 
 
+def _spoken(conversation: ImportedConversation) -> Iterator[Said]:
+    """The utterances of a conversation that have words."""
+    return (line for line in conversation.said if line.text.strip())
+
+
 def _party_mapping(
     conversations: Sequence[ImportedConversation], system: str | None, report: ImportReport
 ) -> PartyMapping:
     """Choose the mapping from speakers to parties, by all names of speakers."""
-    names = Counter(line.speaker for c in conversations for line in c.said)
-    by_lower = {str(name).strip().lower(): name for name in names if name is not None}
+    names = Counter(line.speaker for c in conversations for line in _spoken(c))
+    by_lower = {folded(name): name for name in names if name is not None}
     if system is not None:
         if system.lower() not in by_lower:
             raise unknown("speaker", system, [str(name) for name in names if name is not None][:20])
@@ -102,13 +103,14 @@ def _party_mapping(
         return _fixed(models, names, report, "by its name")
     if SYSTEM in by_lower:
         return _fixed({SYSTEM}, names, report, "by its name")
-    if people := by_lower.keys() & PEOPLE:
+    people = by_lower.keys() & PEOPLE
+    if people and by_lower.keys() - people:
         return _fixed(by_lower.keys() - people, names, report, "who is no user")
     if len(by_lower) <= FEW:
         second = _who_is_second(conversations)
-        others = ", ".join(sorted(set(by_lower.values()) - {second}))
+        others = ", ".join(sorted(name for key, name in by_lower.items() if key != second))
         return _fixed(
-            {second.strip().lower()}, names, report,
+            {second}, names, report,
             f"who speaks second in most; --system {others} for the other",
         )  # fmt: skip
     report.add("system", "who speaks second in each, as the names differ from one to the next")
@@ -118,7 +120,7 @@ def _party_mapping(
 def _who_is_second(conversations: Sequence[ImportedConversation]) -> str:
     seconds: Counter[str] = Counter()
     for conversation in conversations:
-        speakers = list(dict.fromkeys(str(line.speaker) for line in conversation.said))
+        speakers = list(dict.fromkeys(folded(line.speaker) for line in _spoken(conversation)))
         seconds.update(speakers[1:2] or speakers[:1])
     return seconds.most_common(1)[0][0]
 
@@ -126,7 +128,7 @@ def _who_is_second(conversations: Sequence[ImportedConversation]) -> str:
 def _fixed(
     models: set[str], names: Counter[str | None], report: ImportReport, why: str
 ) -> PartyMapping:
-    known = {name: str(name).strip().lower() for name in names}
+    known = {name: folded(name) for name in names}
     shown = ", ".join(sorted({str(n) for n, lower in known.items() if lower in models}))
     report.add("system", f"{shown} ({why})")
     aside = ASIDES - models
@@ -137,28 +139,36 @@ def _fixed(
     }
 
     def named(said: Sequence[Said]) -> dict[str | None, str] | None:
-        users = {s.speaker for s in said if parties.get(s.speaker) == USER}
+        users = {_as_one(known[s.speaker]) for s in said if parties.get(s.speaker) == USER}
         return parties if len(users) <= 1 else None
 
     return named
 
 
+def _as_one(name: str) -> str:
+    """The name of a speaker; all names of people's role are one, as ``human`` and ``user``."""
+    return USER if name in PEOPLE else name
+
+
 def _by_order(said: Sequence[Said]) -> dict[str | None, str] | None:
     """Parties by order: the user begins."""
-    speakers = list(dict.fromkeys(line.speaker for line in said))
-    return dict(zip(speakers, (USER, SYSTEM))) if len(speakers) <= 2 else None
+    order = list(dict.fromkeys(folded(line.speaker) for line in said))
+    party = dict(zip(order, (USER, SYSTEM)))
+    return {line.speaker: party[folded(line.speaker)] for line in said} if len(order) <= 2 else None
 
 
 def _turns(
     said: Sequence[Said], name: PartyMapping, report: ImportReport, where: str
 ) -> list[ImportedTurn]:
     """Utterances of the two parties; consecutive ones of a party are joined."""
-    if said and all(line.speaker is None for line in said):
-        parties = [(USER, SYSTEM)[turn % 2] for turn in range(len(said))]
+    places = _with_words(said)
+    said = list(places.values())
+    if all(line.speaker is None for line in said):
+        parties = [(USER, SYSTEM)[place % 2] for place in places]
     else:
         party_of = name(said)
         if party_of is None:
-            count = len({line.speaker for line in said})
+            count = len({folded(line.speaker) for line in said})
             report.leave_out(f"dialogues of {count} speakers", where)
             return []
         for line in said:
@@ -171,6 +181,25 @@ def _turns(
     if joined := len(said) - len(turns):
         report.add("joined", "utterances with that of the same speaker before", joined)
     return turns
+
+
+def _with_words(said: Sequence[Said]) -> dict[int, Said]:
+    """The utterances that have words, by their places.
+
+    What one without words has earned counts for that before it, or for the first.
+    """
+    places: dict[int, Said] = {}
+    due = 0.0
+    for place, line in enumerate(said):
+        if line.text.strip():
+            places[place] = line._replace(reward=(line.reward or 0.0) + due)
+            due = 0.0
+        elif places:
+            before, last = places.popitem()
+            places[before] = last._replace(reward=(last.reward or 0.0) + (line.reward or 0.0))
+        else:
+            due += line.reward or 0.0
+    return places
 
 
 def _joined(party: str, lines: Sequence[Said]) -> ImportedTurn:

@@ -1,0 +1,151 @@
+"""Prompts with their responses, as turns: instructions, histories, preferences.
+
+A prompt is a text, or a list of messages. What stands beside an instruction (``input``,
+``context``) belongs to it, and a ``history`` comes before it. Of preferences the ``chosen`` answer
+is read, and the ``rejected`` one is not: nobody should learn to give it.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dialgym.datasets.foreign.roles import ASIDES, folded, is_role
+from dialgym.io.files import parse_json
+from dialgym.io.tables import Row, first
+
+PROMPTS = ("prompt", "instruction", "question", "query")
+BESIDE = ("input", "context")
+"""Of a prompt: a text that belongs to it, or the prompt itself where there is no other."""
+CHOSEN, REJECTED = "chosen", "rejected"
+RESPONSES = ("response", CHOSEN, "completion", "output", "answer", "reply")
+HISTORIES = ("history", "chat_history")
+MESSAGE = ("content", "value", "text")
+
+
+def prompted_turns(row: Row) -> tuple[str, list[Any]] | None:
+    """The columns of a prompt and its response, and the turns in them; None where one is missing.
+
+    A response that begins with the prompt, as lists of messages do, is the whole dialogue.
+    """
+    asked = [name for name in (*PROMPTS, *BESIDE) if is_filled(row.get(name))]
+    answer = _response(row)
+    if not asked or answer is None:
+        return None
+    names, prompt = _prompt(row, asked)
+    response = _as_turns(row[answer], "assistant")
+    if _begins_with(response, prompt):
+        return answer, response
+    history = next((name for name in HISTORIES if is_filled(row.get(name))), None)
+    if history is None:
+        return f"{names} and {answer}", [*prompt, *response]
+    before = _exchanges(_as_turns(row[history], "assistant"))
+    return f"{history}, {names} and {answer}", [*before, *prompt, *response]
+
+
+def chosen_turns(row: Row) -> tuple[str, list[Any]] | None:
+    """The chosen one of two dialogues, whose prompt stands in it; None where there is none."""
+    turns = listed(row.get(CHOSEN))
+    if isinstance(turns, list) and len(turns) > 1 and all(isinstance(t, Mapping) for t in turns):
+        return CHOSEN, turns
+    return None
+
+
+def has_rejected(row: Row) -> bool:
+    """Return True if a row has an answer that was rejected."""
+    value = listed(row.get(REJECTED))
+    return isinstance(value, str | list | Mapping) and is_filled(value)
+
+
+def is_filled(value: Any) -> bool:
+    """Return True if a cell holds something: no missing number, no empty text or list."""
+    value = listed(value)
+    if isinstance(value, str):
+        return bool(value.strip())
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return value == value  # NaN, of tables, differs from itself
+    return bool(value)
+
+
+def is_pair(turn: Any) -> bool:
+    """Return True for two texts, of which one may be missing."""
+    if not isinstance(turn, list) or len(turn) != 2 or turn == [None, None]:
+        return False
+    return all(part is None or isinstance(part, str) for part in turn)
+
+
+def listed(value: Any) -> Any:
+    """A list that a table holds as JSON, an array as a list; all else as it is."""
+    if isinstance(value, str) and value[:1] in ("[", "{"):
+        try:
+            return parse_json(value, "a cell")
+        except ValueError:
+            return value
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def _response(row: Row) -> str | None:
+    names = [name for name in RESPONSES if is_filled(row.get(name))]
+    if CHOSEN in names and has_rejected(row):
+        return CHOSEN
+    return names[0] if names else None
+
+
+def _prompt(row: Row, names: Sequence[str]) -> tuple[str, list[Any]]:
+    """The columns of a prompt, and its turns: texts that belong together are lines of one."""
+    main, *_ = names
+    turns = _as_turns(row[main], "user")
+    if not isinstance(row[main], str) or turns != [_message("user", row[main])]:
+        return main, turns
+    text, used = row[main], [main]
+    for name in (name for name in names if name in BESIDE and name != main):
+        if isinstance(row[name], str) and row[name].strip() not in text:
+            text, used = f"{text}\n{row[name]}", [*used, name]
+    return " with ".join(used), [{"role": "user", "content": text}]
+
+
+def _as_turns(value: Any, role: str) -> list[Any]:
+    """A text as the turn of a role; a list of texts as turns of which the last is the role's."""
+    turns = listed(value)
+    if isinstance(turns, Mapping):
+        turns = [turns]
+    if not isinstance(turns, list):
+        return [_message(role, turns)]
+    if isinstance(value, str) and not any(_text(turn) for turn in turns):
+        return [_message(role, value)]  # a text in brackets, or code
+    if all(isinstance(turn, str) or turn is None for turn in turns):
+        other = "user" if role == "assistant" else "assistant"
+        count = len(turns)
+        return [_message((other, role)[(count - n) % 2], t or "") for n, t in enumerate(turns)]
+    return turns
+
+
+def _exchanges(turns: list[Any]) -> list[Any]:
+    """Pairs of a question and its answer as messages; pairs of a role and its text as they are."""
+    if not all(map(is_pair, turns)) or any(is_role(one) for one, _ in turns):
+        return turns
+    roles = ("user", "assistant")
+    return [_message(role, text or "") for pair in turns for role, text in zip(roles, pair)]
+
+
+def _message(role: str, text: Any) -> dict[str, str]:
+    return {"role": role, "content": str(text)}
+
+
+def _text(turn: Any) -> str | None:
+    """The words of a message, without regard to spaces; None where it is none."""
+    text = first(turn, MESSAGE) if isinstance(turn, Mapping) else None
+    return " ".join(text.split()) if isinstance(text, str) else None
+
+
+def _begins_with(turns: Sequence[Any], prompt: Sequence[Any]) -> bool:
+    """Return True if messages begin with those of the prompt, without regard to asides."""
+    said, asked = ([_text(t) for t in some if not _is_aside(t)] for some in (turns, prompt))
+    return bool(asked) and None not in asked and len(said) > len(asked) == _shared(said, asked)
+
+
+def _shared(said: Sequence[Any], asked: Sequence[Any]) -> int:
+    return sum(one == other for one, other in zip(said, asked))
+
+
+def _is_aside(turn: Any) -> bool:
+    role = first(turn, ("role", "from", "type")) if isinstance(turn, Mapping) else None
+    return folded(role) in ASIDES
