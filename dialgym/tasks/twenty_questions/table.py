@@ -171,8 +171,8 @@ def _question(column: str) -> str:
 
 
 def _cell(where: RowLocation, row: Mapping[Any, Any], column: str) -> int:
-    if column not in row or None in row:
-        raise ValueError(f"{where}: expected a cell for each of the first row's columns, no more.")
+    if column not in row:
+        raise ValueError(f"{where}: expected a cell for each of the first row's columns.")
     value = "" if row[column] is None else str(row[column]).strip().lower()
     if value not in CELLS:
         raise ValueError(

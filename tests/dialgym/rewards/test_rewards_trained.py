@@ -254,7 +254,7 @@ def test_files_of_labelled_texts_in_each_form(tmp_path):
         ("a.txt", "text,label\n", {}, r"a.txt': expected files of rows \(.jsonl.*; got a.txt"),
         ("a.csv", "", {}, "expected labelled texts; got none"),
         ("a.csv", "txt,label\nx,1\n", {}, r"unknown column 'text' .* Did you mean 'txt'\?"),
-        ("a.csv", "text,label\nx\n", {}, "unknown column 'label'"),
+        ("a.csv", "text,label\nx\n", {}, "line 2: expected a cell for each of the first row's 2"),
         ("a.csv", "text,label\nx,3\n", {}, r"unknown label '3' in a.csv, line 2.*Known: 0, 1, 2"),
         ("a.csv", "text,label\nx,bad\n", {"levels": {"good": 0}}, r"unknown label 'bad'"),
         ("a.csv", "text,label\nx,bad\n", {"levels": {"bad": 5}}, r"level of .* must be one of"),

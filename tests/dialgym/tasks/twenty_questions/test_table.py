@@ -96,13 +96,15 @@ def test_jsonl_with_another_first_column(tmp_path: Path) -> None:
         ("name\ncat\ndog\n", r"expected columns of questions; got names only"),
         ("name,red\ncat,1\ndog,maybe\n", r"line 3, column 'red': expected 1 or 0.*got 'maybe'"),
         ("name,red\ncat,1\n,0\n", r"line 3: expected a name; got ''"),
-        ("name,red\ncat,1\ndog,0,1\n", r"line 3: expected a cell for each of the first row's"),
+        ("name,red\ncat,1\ndog\n", r"line 3: expected a cell for each of the first row's"),
+        ("name,red\ncat,1\ndog,0,1\n", r"line 3, column 'red': expected 1 or 0.*got '0,1'"),
         ("name,red\ncat,1\nCat,0\n", None),  # proper names differ from common ones by an article
         ("name,red\ncat,1\na cat,0\n", r"'is it a cat' would be two different questions"),
         ("name,a cat\ncat,1\ndog,0\n", r"'is it a cat' would be two different questions"),
         ("name,red,is red\ncat,1,1\ndog,0,0\n", r"'is it red\?' would be two different"),
     ],
 )
+@pytest.mark.filterwarnings("ignore:.*What is too much is read as the last column's")
 def test_tables_that_are_none(tmp_path: Path, text: str, message: str | None) -> None:
     path = written(tmp_path, text)
     if message is None:
