@@ -173,7 +173,7 @@ class ActorCritic(ReplayLearner, OffPolicyAlgorithm):  # type: ignore[misc]
     def train(self, gradient_steps: int, batch_size: int | None) -> None:  # type: ignore[override]
         """Update, where enough dialogues have ended since the last time."""
         memory = self.replay_buffer
-        if memory.ended[0] < self.dialogues_per_update:
+        if memory.n_unseen < self.dialogues_per_update:
             return
         self.policy.set_training_mode(True)
         self._update_learning_rate(self.policy.optimizer)

@@ -66,7 +66,7 @@ class DialogueMemory(ReplayBuffer):
         lengths: (buffer_size, n_envs) int32, at the first decision of a dialogue that has ended the
             number of its decisions, elsewhere 0.
         unseen: (buffer_size, n_envs) bool, at the same places, until `mark_seen`.
-        ended: (1,) int64, dialogues that have ended since `mark_seen`, forgotten ones too.
+        ended: (1,) int64, see `n_unseen`.
     """
 
     def __init__(
@@ -127,8 +127,8 @@ class DialogueMemory(ReplayBuffer):
 
     @property
     def n_unseen(self) -> int:
-        """Number of remembered dialogues that have ended since `mark_seen`."""
-        return int(self.unseen.sum())
+        """Number of dialogues that have ended since `mark_seen`, those forgotten since, too."""
+        return int(self.ended[0])
 
     def mark_seen(self) -> None:
         """From here on those that have ended are not new."""

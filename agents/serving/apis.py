@@ -1,4 +1,4 @@
-"""Protocols of inference servers: how each is asked, answers, and takes weights."""
+"""Wire formats of vLLM and SGLang: requests for tokens, answers, loading of weights."""
 
 from __future__ import annotations
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import time
 import urllib.request
 import warnings
@@ -17,7 +16,7 @@ from urllib.parse import urlsplit
 
 from agents.serving.apis import APIS, Request, Sampled
 from dialgym.errors import finite_number, one_of, whole_number
-from dialgym.io.chat_service import AGAIN
+from dialgym.io.chat_service import AGAIN, service_key, without_key
 
 LONGEST_PAUSE = 30.0
 LONGEST_TEXT = 300
@@ -242,7 +241,7 @@ class Client:
 
     def _exchange(self, path: str, content: bytes) -> tuple[int, str, bytes]:
         """Status, address of a redirection, and body of an answer."""
-        key = self._key()
+        key = service_key(self.server.api_key_env, "server")
         headers = {"Content-Type": "application/json"}
         headers |= {"Authorization": f"Bearer {key}"} if key else {}
         url = f"{self.server.url.rstrip('/')}{path}"
@@ -255,16 +254,6 @@ class Client:
             text = self._cut(f"{type(error).__name__}: {error}")
             raise LostServer(f"{path}: {text}") from None
 
-    def _key(self) -> str:
-        name = self.server.api_key_env
-        key = os.environ.get(name, "").strip() if name else ""
-        if not key.isascii() or not key.isprintable():
-            raise ValueError(
-                f"server: expected a key of printable ASCII characters in the environment variable "
-                f"{name}; it has others. Set it again"
-            )
-        return key
-
     def _other(self, answer: Any, found: str) -> ServerError:
         """The error for an answer that is none of this kind of server."""
         return ServerError(
@@ -275,7 +264,5 @@ class Client:
 
     def _cut(self, said: Any) -> str:
         """The beginning of what was said, without the key."""
-        text, key = str(said), self._key()
-        for form in {key, repr(key)[1:-1], json.dumps(key)[1:-1]} if key else ():
-            text = text.replace(form, "***")
+        text = without_key(str(said), self.server.api_key_env)
         return " ".join(text.split())[:LONGEST_TEXT]

@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cache
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
+from dialgym.io.files import paired
 from dialgym.io.model_settings import ModelSettings
 from dialgym.optional import require
 
@@ -70,13 +70,9 @@ class HttpService:
 
     Args:
         settings: the model and its service.
-
-    Raises:
-        ValueError: its address cannot be.
     """
 
     def __init__(self, settings: ModelSettings) -> None:
-        _check_address(settings.base_url)
         self.settings = settings
         self._idle: list[Any] = []  # httpx clients, of one connection each
         self._loop: Any = None  # of the connections
@@ -98,7 +94,10 @@ class HttpService:
         if self._loop is not loop:
             self._loop, self._idle = loop, []
             self._free = asyncio.Semaphore(self.settings.concurrency)
-        key = self._key(where)
+        try:
+            key = service_key(self.settings.api_key_env, where)
+        except ValueError as error:
+            raise CompletionRefusedError(str(error)) from None
         async with self._free:
             response = await self._attempt(body, key, where)
         self._check(response, where)
@@ -156,23 +155,8 @@ class HttpService:
             return "Check the model's name, and that base_url ends as the service's does (/v1)."
         return "Check the model's settings."
 
-    def _key(self, where: str) -> str:
-        """The key, without white space around it; "" for none."""
-        name = self.settings.api_key_env
-        key = os.environ.get(name, "").strip()
-        if key.isascii() and key.isprintable():
-            return key
-        raise CompletionRefusedError(
-            f"{where}: the environment variable {name} has a key with control characters, or "
-            "others than ASCII; expected one line of ASCII. Set it again."
-        )
-
     def _without_key(self, text: str) -> str:
-        """A text with `MASK` for the key, plain or as JSON writes it; to be cut only after."""
-        key = os.environ.get(self.settings.api_key_env, "").strip()
-        for form in (key, json.dumps(key)[1:-1], key.replace("/", "\\/")) if key else ():
-            text = text.replace(form, MASK)
-        return text
+        return without_key(text, self.settings.api_key_env)
 
     def _told(self, error: Exception) -> str:
         return self._without_key(f"{type(error).__name__}: {error}".rstrip(": "))
@@ -188,6 +172,35 @@ class HttpService:
         return {**vars(self), "_idle": [], "_loop": None, "_free": None}
 
 
+def service_key(variable: str, where: str) -> str:
+    """The key in an environment variable, without white space around it; "" for none.
+
+    Raises:
+        ValueError: no header can hold it; the message names the variable alone.
+    """
+    key = os.environ.get(variable, "").strip()
+    if key.isascii() and key.isprintable():
+        return key
+    raise ValueError(
+        f"{where}: the environment variable {variable} has a key with control characters, or "
+        "others than ASCII; expected one line of ASCII. Set it again."
+    )
+
+
+def without_key(text: str, variable: str) -> str:
+    """A text with `MASK` for the key in a variable, as JSON or Python write it, too; cut it after.
+
+    Args:
+        text: that is to be shown.
+        variable: of the environment.
+    """
+    key = os.environ.get(variable, "").strip()
+    forms = key, json.dumps(key)[1:-1], key.replace("/", "\\/"), repr(key)[1:-1]
+    for form in forms if key else ():
+        text = text.replace(form, MASK)
+    return text
+
+
 def _connection(httpx: Any) -> Any:
     """A client of one connection: with a pool of many, each request looks at all of them."""
     limits = httpx.Limits(max_connections=1)
@@ -198,20 +211,6 @@ def _connection(httpx: Any) -> Any:
 def _certificates() -> Any:
     """Certificates that are trusted: they take long to read, and all connections share them."""
     return require("httpx", "lm", "a language model behind a service").create_ssl_context()
-
-
-def _check_address(url: str) -> None:
-    """Raise a ValueError where no request can be sent there."""
-    try:
-        urlsplit(url).port  # noqa: B018  its range is checked as it is read
-        fits = url.isprintable() and " " not in url
-    except ValueError:
-        fits = False
-    if not fits:
-        raise ValueError(
-            "base_url: expected http://HOST:PORT/v1 with a PORT from 0 to 65535, and without "
-            f"spaces or control characters; got {url!r}."
-        )
 
 
 def completion_of(content: bytes, masked: Callable[[str], str] = str) -> ModelAnswer:
@@ -259,7 +258,7 @@ def _decoded(content: bytes) -> str:
 def without_surrogates(value: Any) -> Any:
     """A JSON value with U+FFFD for lone surrogates in its texts, which no encoding can write."""
     if isinstance(value, str):
-        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        return paired(value)
     if isinstance(value, Mapping):
         return {name: without_surrogates(each) for name, each in value.items()}
     return [*map(without_surrogates, value)] if isinstance(value, list | tuple) else value

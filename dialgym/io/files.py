@@ -196,6 +196,13 @@ def read_json(path: Path, what: str = "JSON") -> Any:
     return parse_json(read_file(path), repr(str(path)), what)
 
 
+def paired(text: str) -> str:
+    """A text in which surrogates that belong together are a character, and one alone is U+FFFD."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
 def parse_json(text: str | bytes, name: str, what: str = "JSON") -> Any:
     """Parse a text of JSON.
 

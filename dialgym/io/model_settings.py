@@ -219,7 +219,17 @@ class ModelSettings:
 
 
 def _check_url(url: str) -> None:
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+        parts.port  # noqa: B018  its range is checked as it is read
+        fits = url.isprintable() and " " not in url
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ValueError(
+            "base_url: expected http://HOST:PORT/v1 with a PORT from 0 to 65535, and without "
+            f"spaces or control characters; got {url!r}."
+        )
     if parts.username or parts.password:
         raise ValueError(
             "base_url: it has a password in it, which would be shown. Give the key in an "

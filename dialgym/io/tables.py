@@ -102,11 +102,11 @@ def _csv(part: ArchiveMember) -> Iterator[tuple[RowLocation, Any]]:
         _check_head(RowLocation(part.name, lines.line_num, "line"), head)
         for cells in filter(_is_no_blank, lines):
             location = RowLocation(part.name, lines.line_num, "line")
-            if len(cells) != width:
-                told = _ragged(location, head, cells, kind)
-                if len(cells) < width:
-                    raise ValueError(told)
+            if len(cells) < width:
+                raise ValueError(_ragged(location, head, cells, kind))
+            if len(cells) > width:
                 if not warned:
+                    told = _ragged(location, head, cells, kind)
                     said = f"{told} What is too much is read as the last column's."
                     warnings.warn(said, stacklevel=2)
                     warned = True

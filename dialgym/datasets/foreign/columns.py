@@ -19,6 +19,7 @@ from dialgym.datasets.foreign.conversations import (
     number,
     rating,
     split_of,
+    success_of,
 )
 from dialgym.datasets.foreign.import_report import ImportReport
 from dialgym.errors import unknown
@@ -187,7 +188,7 @@ def _utterances(
             who = None if columns.speaker is None else str(row.get(columns.speaker))
             line = Said(who, text, _reward(row, reward, where, report))
             turn = _place(row.get(columns.turn)) if columns.turn else None
-            one = _Utterance(turn, line, _success(row), where)
+            one = _Utterance(turn, line, success_of(row), where)
             dialogues.setdefault((name, splits[name]), []).append(one)
     return dialogues
 
@@ -196,11 +197,6 @@ def _name(value: Any) -> str | None:
     """The name of a dialogue; None if the cell is empty, which pandas calls NaN."""
     empty = value is None or value != value or not str(value).strip()
     return None if empty else str(value)
-
-
-def _success(row: Row) -> bool | None:
-    """A success, in the words of a table: ``True``, ``0``; None where it is not told."""
-    return {1.0: True, 0.0: False}.get(number(first(row, SUCCESS)))  # type: ignore[arg-type]
 
 
 def _conversation(

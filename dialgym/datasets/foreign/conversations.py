@@ -126,10 +126,10 @@ def conversation_of(
     if isinstance(rewards, list):
         said, rewards = _with_rewards(said, rewards, where, report), None
     cut_off = row.get("truncated") is True
-    return ImportedConversation(said, where, rewards, _success(row), split_of(row), cut_off)
+    return ImportedConversation(said, where, rewards, success_of(row), split_of(row), cut_off)
 
 
-def _success(row: Row) -> bool | None:
+def success_of(row: Row) -> bool | None:
     """Return True or False for a success that is told as such, as 1 and 0 or in words."""
     told = number(listed(first(row, SUCCESS)))
     return bool(told) if told in (0, 1) else None

@@ -1,6 +1,5 @@
 """Files or rows of any form as conversations: which rows, which splits, which outcomes."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
@@ -27,11 +26,10 @@ from dialgym.datasets.foreign.negotiations import are_negotiations, negotiations
 from dialgym.datasets.foreign.prompts import prompted_turns
 from dialgym.errors import whole_number
 from dialgym.io.archives import SPLITS, ArchiveMember, parts_of, split_in
-from dialgym.io.files import parse_json
+from dialgym.io.files import paired, parse_json
 from dialgym.io.tables import FORMATS, Row, first, locate, parts_on_card, rows_of
 from dialgym.language.text import UNKNOWN
 
-SURROGATES = re.compile("[\ud800-\udfff]")
 Source = str | PathLike[str] | Iterable[Any]
 PAIRS = "KEY=VALUE"
 """Type of an option that is a mapping, at the command line."""
@@ -126,20 +124,12 @@ def _with_split(conversation: ImportedConversation) -> ImportedConversation:
 def _whole(conversation: ImportedConversation, report: ImportReport) -> ImportedConversation:
     """A conversation with `UNKNOWN` for the halves of characters that JSON can name."""
     said = [
-        line._replace(text=_paired(line.text), speaker=line.speaker and _paired(line.speaker))
+        line._replace(text=paired(line.text), speaker=line.speaker and paired(line.speaker))
         for line in conversation.said
     ]
     if broken := sum(line.text.count(UNKNOWN) for line in said):
         report.leave_out("broken characters (lone surrogates, U+FFFD)", conversation.where, broken)
     return conversation._replace(said=said)
-
-
-def _paired(text: str) -> str:
-    """A text in which two surrogates that belong together are a character, one alone `UNKNOWN`."""
-    if text.isascii():
-        return text
-    paired = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
-    return SURROGATES.sub(UNKNOWN, paired)
 
 
 def _listed(source: Any) -> list[Any]:

@@ -139,11 +139,8 @@ def _text(turn: Any) -> str | None:
 def _begins_with(turns: Sequence[Any], prompt: Sequence[Any]) -> bool:
     """Return True if messages begin with those of the prompt, without regard to asides."""
     said, asked = ([_text(t) for t in some if not _is_aside(t)] for some in (turns, prompt))
-    return bool(asked) and None not in asked and len(said) > len(asked) == _shared(said, asked)
-
-
-def _shared(said: Sequence[Any], asked: Sequence[Any]) -> int:
-    return sum(one == other for one, other in zip(said, asked))
+    count = len(asked)
+    return count > 0 and None not in asked and len(said) > count and said[:count] == asked
 
 
 def _is_aside(turn: Any) -> bool:

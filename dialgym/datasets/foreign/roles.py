@@ -1,4 +1,4 @@
-"""Names of the roles in dialogues: models, people, and those beside the two who talk."""
+"""Names of roles in dialogues: assistants, users, and others such as system and tool."""
 
 from collections.abc import Sequence
 
