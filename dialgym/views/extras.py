@@ -10,7 +10,7 @@ import numpy as np
 from dialgym.errors import finite_number, unknown
 from dialgym.language import render_transcript
 from dialgym.rewards import Reply, make_rewards
-from dialgym.rewards.lm_judge import DIALOGUE, Account, JudgedDialogue
+from dialgym.rewards.lm_judge import DIALOGUE, Account, JudgedDialogue, indented
 from dialgym.simulators.language_model import DRAWN
 from dialgym.tasks import BatchOutcome, Task
 from dialgym.tasks.batch import Exchange
@@ -120,7 +120,9 @@ def potential(task: Task, options: ViewOptions) -> RewardExtra:
 
     F = w (Phi(s') - Phi(s)), so that those of a dialogue add up to -w Phi(s_0), which no play
     changes: the best play stays the best (Ng, Harada and Russell 1999, theorem 1, with a discount
-    of 1). The potentials:
+    of 1). Where the view alone cuts a dialogue short, by its step limit or for want of room, the
+    potential stays as it is: learners that add the value of what would follow lose nothing, for
+    others the sum depends on the play. The potentials:
 
     - ``value``: what the best play can expect (`dialgym.tasks.ExactValue`). With weight 1 a turn is
       paid Q* - V* on average: a process reward that is 0 for the best player and what a mistake
@@ -233,7 +235,7 @@ def whole_reply(task: Task, state: Any, learner: str, drawn: int, where: str) ->
 def _account(task: Task, state: Any, party: str) -> Account:
     """A party's side; a line of an utterance that is not its first does not begin as one would."""
     lines = task.transcript(state, party)[task.notes(state, party) :]
-    lines = [line._replace(text=line.text.replace("\n", "\n  ")) for line in lines]
+    lines = [line._replace(text=indented(line.text)) for line in lines]
     return Account(party, task.brief(state, party), render_transcript(lines).rstrip("\n"))
 
 

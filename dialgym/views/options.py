@@ -17,7 +17,7 @@ from dialgym.views.speakers import SimulatorLike
 SINGLE, BATCH, TWO_PARTY = "single", "batch", "two-party"
 """The forms of a view."""
 NUMBERS = ("reward_scale", "reward_shift")
-REWARD_OPTIONS = (*NUMBERS, "final_reward")
+REWARD_OPTIONS = (*NUMBERS, "belief_gain", "potential", "final_reward")
 """Options of whoever learns, which leave dialogues and their scores as they are."""
 TASK = "task"
 """Name of the task's own reward among those of `ViewOptions.final_reward`."""
