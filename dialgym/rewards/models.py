@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 
-from dialgym.errors import finite_number, one_of
+from dialgym.errors import finite_number, one_of, whole_number
 from dialgym.io.cache import LRU
 from dialgym.io.hub import model_folder, pretrained
 from dialgym.optional import require
@@ -15,6 +16,8 @@ from dialgym.rewards.base import Reply, Reward
 from dialgym.rewards.overlap import references
 
 DTYPES = ("float32", "bfloat16", "float16")
+SIZES = {"batch_size": 1, "max_length": 1, "turns": 0}
+"""Settings that are whole numbers, and the least of each."""
 UNLIMITED = 10**9
 """Tokenizers without a limit say that it is larger than this."""
 EMBEDDINGS_KEPT = 2**14
@@ -23,7 +26,8 @@ EMBEDDINGS_KEPT = 2**14
 def pair_of(reply: Reply, turns: int | None = None) -> tuple[str, str]:
     """Text that a model reads: the last `turns` utterances before the reply, or all, joined by
     line breaks, and the reply."""
-    context = reply.context if turns is None else reply.context[len(reply.context) - turns :]
+    skipped = 0 if turns is None else max(len(reply.context) - turns, 0)
+    context = reply.context[skipped:]
     return "\n".join(context), reply.text
 
 
@@ -46,11 +50,17 @@ class ClassifierReward(Reward):
     max_length: int | None = None
     dtype: str = "float32"
 
+    def __post_init__(self) -> None:
+        one_of("dtype", self.dtype, DTYPES, f"reward {self.name!r}")
+        for size, least in SIZES.items():
+            value = getattr(self, size, None)
+            if value is not None:
+                whole_number(size, value, f"reward {self.name!r}", least)
+
     @cached_property
     def classifier(self) -> "SequenceClassifier":
         """The model, loaded."""
         assert self.model is not None
-        one_of("dtype", self.dtype, DTYPES, f"reward {self.name!r}")
         classifier = SequenceClassifier(
             self.model, self.name, self.device, self.batch_size, self.max_length, self.dtype
         )
@@ -207,6 +217,7 @@ class LearnedReward(ClassifierReward):
     values: Sequence[float] | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.model is None:
             raise ValueError("reward 'learned' needs `model`, a folder or hf:NAME of the hub.")
         if self.values is not None:
@@ -214,7 +225,7 @@ class LearnedReward(ClassifierReward):
             return
         low, high = (0.0, 1.0) if self.sigmoid else (-np.inf, np.inf)
         if self.clip is not None:
-            if len(self.clip) != 2:
+            if len(self.clip) != 2 or not all(isinstance(x, Real) and x == x for x in self.clip):
                 raise ValueError(
                     f"clip of reward 'learned' must be two numbers; got {self.clip!r}."
                 )
@@ -274,6 +285,7 @@ class Similarity(Reward):
 
     def __post_init__(self) -> None:
         one_of("to", self.to, ("references", "context"), "reward 'similarity'")
+        whole_number("batch_size", self.batch_size, "reward 'similarity'")
 
     def score(self, replies: Sequence[Reply]) -> np.ndarray:
         """Scores (k,) from -1 to 1; 0 where nothing was said before.
