@@ -75,6 +75,7 @@ def test_counts_give_the_values_again():
     values = np.array([-1.5, 2.0, -1.5])
     assert counted(values) == {"-1.5": 2, "2": 1}
     assert from_counts(counted(values)).tolist() == [-1.5, -1.5, 2.0]
+    assert counted(np.array([0.1 + 0.2, 0.3, 1.0])) == {"0.3": 2, "1": 1}
 
 
 def test_a_record_is_read_as_it_was_made_and_refused_if_it_is_none(tmp_path):
