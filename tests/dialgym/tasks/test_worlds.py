@@ -281,3 +281,11 @@ def test_pictures_show_the_path():
         say(task, state, *task.world.commands[:8])  # some of them are walls
         assert before.shape == shape
         assert (task.picture(state) != before).any()
+
+
+def test_pictures_of_a_partial_world_wait_for_the_end():
+    for task in (Maze(observation="partial", turns=1), TextNav(observation="partial", turns=1)):
+        state = begun(task, task.world.names[0])
+        assert task.picture(state) is None
+        say(task, state, task.world.commands[0])
+        assert task.picture(state) is not None
