@@ -39,8 +39,7 @@ class ClassifierReward(Reward):
         model: a folder, or ``hf:NAME`` or ``hf:NAME@REVISION`` of the Hugging Face hub.
         device: where it runs; ``auto`` is CUDA where there is one.
         batch_size: replies of one call of the model.
-        max_length: tokens it reads of a pair, its whole window by default. The longer of context
-            and reply is cut first, from its beginning.
+        max_length: tokens it reads of a pair, its whole window by default; see `encoded`.
         dtype: of its weights: ``float32``, ``bfloat16`` or ``float16``.
     """
 
@@ -134,11 +133,8 @@ class SequenceClassifier:
         if not replies:
             return []
         contexts, texts = zip(*(pair_of(reply, turns) for reply in replies))
-        read = [list(texts)] if turns == 0 else [list(contexts), list(texts)]
-        # in one call: of a single pair, transformers leaves out an empty second text
-        cut = "longest_first" if self.max_length else False
-        table = self.tokenizer(*read, truncation=cut, max_length=self.max_length)
-        rows = [dict(zip(table, columns)) for columns in zip(*table.values())]
+        read = [texts] if turns == 0 else [contexts, texts]
+        rows = encoded(self.tokenizer, *read, most=self.max_length)
         return [row if row["input_ids"] else self._nothing(row) for row in rows]
 
     def _nothing(self, row: dict[str, list[int]]) -> dict[str, list[int]]:
@@ -152,6 +148,37 @@ class SequenceClassifier:
         with torch.inference_mode():
             logits = self.model(**batch).logits
         return np.asarray(logits.double().cpu().numpy())
+
+
+def encoded(tokenizer: Any, *texts: Sequence[str], most: int | None) -> list[dict[str, list[int]]]:
+    """The tokens of replies, or of contexts and replies, without padding.
+
+    Of more than `most` tokens the context loses its first ones. A reply that leaves the context no
+    room is cut too: then the longer of both loses its first ones until they are of one length.
+
+    Args:
+        tokenizer: of `transformers`, which cuts from the left.
+        texts: the replies, or the contexts and the replies.
+        most: of one row, what separates the texts included; None cuts nothing.
+    """
+
+    def rows_of(cut: str, rows: Sequence[int]) -> list[dict[str, list[int]]]:
+        # in one call: of a single pair, transformers leaves out an empty second text
+        read = [[column[row] for row in rows] for column in texts]
+        table = tokenizer(*read, truncation=cut if most else False, max_length=most)
+        return [dict(zip(table, columns)) for columns in zip(*table.values())]
+
+    found = rows_of("longest_first", range(len(texts[0])))
+    full = [row for row, columns in enumerate(found) if len(columns["input_ids"]) == most]
+    if most is None or len(texts) == 1 or not full:
+        return found
+    alone = tokenizer(
+        [""] * len(full), [texts[1][row] for row in full], truncation=True, max_length=most
+    )
+    fit = [row for row, ids in zip(full, alone["input_ids"]) if len(ids) < most]
+    for row, columns in zip(fit, rows_of("only_first", fit) if fit else ()):
+        found[row] = columns
+    return found
 
 
 def _load(path: str, name: str, dtype: str) -> tuple[Any, Any]:
