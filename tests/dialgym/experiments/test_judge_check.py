@@ -20,6 +20,7 @@ from dialgym.experiments.judge_figures import (
 )
 from dialgym.registry import entry_of
 from dialgym.rewards.base import FunctionReward
+from tests.support.by_day import by_day
 from tests.support.chat_server import chat_server
 from tests.support.judging_model import JudgingModel, agreeable, lenient, random, truthful
 
@@ -84,7 +85,7 @@ def test_a_random_judge_agrees_by_chance():
     assert not found.tells_success
 
 
-@pytest.mark.parametrize("rate", [0.2, 0.6])
+@pytest.mark.parametrize("rate", by_day([0.2, 0.6], 0.6))
 def test_a_lenient_judge_is_measured_at_its_rate(rate):
     found, _ = checked(lenient(rate), salt=2)
     estimate = found.figures[FALSE]

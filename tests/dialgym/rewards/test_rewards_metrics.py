@@ -93,7 +93,7 @@ def test_intervals_are_those_of_a_slow_bootstrap():
         ReplyMetrics(["meteor", "sacrebleu", "words"]),
         ("meteor", "sacrebleu", "words"),
     )
-    replies = ONE[:40]
+    replies = ONE[:20]
     found = metrics.intervals(replies, np.random.default_rng(0), resamples=1000)
     rng = np.random.default_rng(1)
     drawn = []

@@ -91,7 +91,7 @@ def test_a_model_reads_the_last_turns_or_all_that_there_are():
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("turns", [None, 1])
 def test_a_batch_is_what_one_at_a_time_gives(folders, kind, turns):
-    asked = replies(200, longest=12, seed=1)
+    asked = replies(50, longest=12, seed=1)
     reward = LearnedReward(model=folders[kind], turns=turns, batch_size=7)
     wanted = [by_hand(folders[kind], reply, turns)[0] for reply in asked]
     found = reward.score(asked)

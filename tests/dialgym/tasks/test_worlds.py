@@ -193,7 +193,7 @@ def test_policies_earn_their_exact_returns(task):
         "informed": task.informed.best_return,
     }
     for policy, value in exact.items():
-        (played,) = dialgym.evaluate(policy, task, 400, (0,)).by_id.values()
+        (played,) = dialgym.evaluate(policy, task, 200, (0,)).by_id.values()
         returns = played.returns
         error = returns.std() / np.sqrt(returns.size)
         assert abs(returns.mean() - value) < 4 * error + 1e-9, policy
@@ -270,7 +270,7 @@ def test_the_host_chooses_and_loses_what_the_system_wins():
 @pytest.mark.parametrize("make", [lambda: WORLDS["maze"](observation="partial", constraint=None),
                                   lambda: WORLDS["house"](observation="partial")])  # fmt: skip
 def test_variants_keep_to_their_facts(make):
-    check_task(make(), episodes=8)
+    check_task(make(), episodes=3)
     check_batch(make(), steps=80)
 
 

@@ -19,7 +19,7 @@ EXPERTS = {
     "Wordle-20": "optimal",
     "TwentyQuestions-16": "greedy",
     "Bargain": "conceding",
-    "CarDealer": "optimal",
+    "CarDealer": "dealer",
     "Endgames-Mate2": "optimal",
     "ServiceDesk": "careful",
     "Maze": "optimal",

@@ -26,7 +26,7 @@ def test_the_dialogues_and_rewards_are_those_of_an_agent_for_each_domain(domains
     env, rng = gym.make(ID, domains=domains, env=setting).unwrapped, np.random.default_rng(0)
     ids = [f"dialgym/{name}-Env1-act-v0" for name in domains]
     agents = dialgym.multi_domain_env(ids, env=setting)
-    for seed in range(12):
+    for seed in range(5):
         seen, _ = env.reset(seed=seed)
         agents.reset(seed=seed)
         over = False
@@ -68,7 +68,7 @@ def test_the_dialogues_and_rewards_are_those_of_an_agent_for_each_domain(domains
 )
 def test_the_rules_keep_to_their_facts_and_act_views_agree(settings):
     task = SlotFillingDomains(**settings)
-    check_task(task, episodes=4)
+    check_task(task, episodes=2)
     check_act_views(task, 1, 0)
 
 

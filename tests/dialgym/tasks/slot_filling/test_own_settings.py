@@ -124,7 +124,7 @@ def test_a_domain_of_your_own_is_a_yaml_file(tmp_path):
     assert env.spec.kwargs["domain"] == str(file)
     result = dialgym.evaluate("handcrafted", "SlotFilling-act-v0", 20, (0,), settings)
     assert result.success > 0.8
-    check_task(SlotFilling(**settings), 5)
+    check_task(SlotFilling(**settings), 2)
 
 
 @pytest.mark.parametrize(
