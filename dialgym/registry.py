@@ -17,7 +17,7 @@ from gymnasium.envs.registration import EnvSpec
 
 from dialgym.errors import one_of, unexpected, unknown
 from dialgym.io.files import read_registry
-from dialgym.io.objects import import_for, is_found, load
+from dialgym.io.objects import import_for, is_found, load, without_module
 from dialgym.kinds import KINDS, ViewKind
 from dialgym.trust import allow, distrusted, is_allowed
 
@@ -175,7 +175,7 @@ def check_id(env_id: str, where: str) -> None:
 
 def is_registered(env_id: str) -> bool:
     """Return True if an id is known in this process. Nothing is imported for it."""
-    short = env_id.removeprefix(f"{NAMESPACE}:")
+    short = without_module(env_id.removeprefix(f"{NAMESPACE}:"), imported=True)
     return bool({short, f"{NAMESPACE}/{short}"} & {*entries(), *gym.registry})
 
 
@@ -296,17 +296,17 @@ def _entry_in_module(path: str) -> RegistryEntry:
     """The entry of ``module:id`` or ``module:Class``, the latter with a view's suffix or not."""
     from dialgym.tasks.lookup import find_foreign, find_task
 
-    module, _, name = path.partition(":")
+    module, name = path.partition(":")[0], without_module(path)
     allow(path)
     if foreign := find_foreign(path):
         kind, address = foreign
         row = Row(path, kind, f"An environment of {module}.", None, {"address": address})
         return RegistryEntry(path, replace(row, views=("utterance",), namespace=None), "utterance")
-    if "/" in name or re.search(r"-v\d+$", name):
+    if name != path:
         import_for(module, repr(path))
         return _entry_named(name)
     suffixes = {kind.suffix: view for view, kind in KINDS.items()}
-    suffix = max((suffix for suffix in suffixes if name.endswith(suffix)), key=len)
+    suffix = max((suffix for suffix in suffixes if path.endswith(suffix)), key=len)
     path = path.removesuffix(suffix)
     row = replace(_row_of_task(find_task(path)), name=path, task=path)
     return RegistryEntry(row.id(suffixes[suffix]), row, suffixes[suffix])

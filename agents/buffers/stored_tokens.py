@@ -12,6 +12,7 @@ import numpy as np
 
 from dialgym.datasets import Dataset, TokenData
 from dialgym.errors import with_settings
+from dialgym.io.objects import without_module
 from dialgym.language import Tokenizer
 from dialgym.language.tokenizers import END, TAGS, UNK
 
@@ -153,7 +154,7 @@ def check_environment(dataset: Any, env_id: str | None) -> None:
     if env_id is None or not isinstance(dataset, Dataset):
         return
     collected_in, _ = dataset.environment()
-    if collected_in != env_id:
+    if collected_in != without_module(env_id):
         raise ValueError(
             f"data: expected dialogues of {env_id}, got some of {collected_in}; "
             "collect others, or learn in that environment"

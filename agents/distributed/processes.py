@@ -24,7 +24,7 @@ class Processes:
 
     Attributes:
         count: how many processes train together, from `WORLD_SIZE`.
-        rank: which of them this one is.
+        rank: which of them this one is, from `RANK`; 0 where it is alone.
         launched: what `accelerate launch` was asked for.
 
     Raises:
@@ -34,7 +34,7 @@ class Processes:
 
     def __init__(self, device: torch.device | None = None) -> None:
         self.count = int(os.environ.get("WORLD_SIZE", "1"))
-        self.rank = int(os.environ.get("RANK", "0"))
+        self.rank = int(os.environ.get("RANK", "0")) if self.count > 1 else 0
         self.launched = Launched.read()
         self.on_cpu = device is None or device.type == "cpu"
         if self.count > 1:

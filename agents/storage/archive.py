@@ -196,7 +196,7 @@ class Archive:
             ValueError: it holds a class that is in no table, or what no file of ours holds.
         """
         arrays = self._members.get(f"{section}.safetensors")
-        value = parse_json(self._members[f"{section}.json"], f"{self.name}, {section}")
+        value = self.read_packed(section)
         try:
             found = {} if arrays is None else _arrays_from_bytes(arrays)
             return Unpacker(found, self.trust, self.name).unpack(value)
@@ -204,6 +204,15 @@ class Archive:
             raise ValueError(
                 f"{self.name}: {section} holds what dialgym does not write ({error!r})."
             ) from error
+
+    def read_packed(self, section: str) -> Any:
+        """The JSON of a section, as `agents.storage.values.Packer` made it.
+
+        Raises:
+            KeyError: there is none of that name.
+            ValueError: it is no JSON.
+        """
+        return parse_json(self._members[f"{section}.json"], f"{self.name}, {section}")
 
 
 def model_archive(place: Place, trust: bool = False) -> Archive:
@@ -213,7 +222,8 @@ def model_archive(place: Place, trust: bool = False) -> Archive:
         return archive
     model = Archive(io.BytesIO(archive.read(MODEL)["file"]), MODEL, trust)
     model.name = archive.name
-    learned = model.read("settings")["attributes"]["num_timesteps"]
+    packed = model.read_packed("settings")  # whose classes may be of modules that nobody has loaded
+    learned = Unpacker({}).unpack(packed["attributes"]["num_timesteps"])
     warnings.warn(
         f"{archive.name} is the checkpoint of a run: its model has learned for {learned:,} "
         "timesteps; `dialgym train --resume FOLDER` goes on to the end",

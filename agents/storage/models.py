@@ -33,6 +33,7 @@ from agents.storage.locate import (
 from agents.storage.pickled import check_model_finite, read_pickled, take_statistics
 from agents.storage.values import Unpacker
 from dialgym.io.hub import PREFIX, commits, pinned_names
+from dialgym.io.objects import without_module
 from dialgym.io.saved_models import find_checkpoint, find_language_model
 from dialgym.views.env_spec import made_from
 
@@ -246,10 +247,13 @@ class SafeFiles:
 def trained_in(model: Any) -> dict[str, Any] | None:
     """The place where a model learns or learned; see `dialgym.views.env_spec.made_from`.
 
-    None where that is no environment of dialgym's. A loaded model has it as its `trained_in`.
+    None where that is none of dialgym's. A loaded model has it as its `trained_in`.
     """
-    found: dict[str, Any] | None = made_from(model.env) or getattr(model, "trained_in", None)
-    return found
+    known: dict[str, Any] | None = getattr(model, "trained_in", None)
+    found = made_from(model.env)
+    if found and known and without_module(known["id"]) == found["id"]:
+        found = {**found, "id": known["id"]}  # with the module that registers it
+    return found or known
 
 
 def learned_normalized(model: Any) -> bool:

@@ -49,6 +49,12 @@ class Curve(BaseCallback):
         self.path, self.interval = path, interval
         self.rows: list[dict[str, Any]] = []
         self.before = 0  # timesteps at the end of the last rollout
+        self.started = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of learning; of a run that was resumed those until its last row among them."""
+        return time.monotonic() - self.started
 
     def _on_training_start(self) -> None:
         before = self.rows[-1]["seconds"] if self.rows else 0.0  # of the run that this one resumes
@@ -63,8 +69,7 @@ class Curve(BaseCallback):
         self.before = now
         values = self._values() if due else {}
         if values:
-            seconds = round(time.monotonic() - self.started, 2)
-            self.rows.append({"timesteps": now, "seconds": seconds, **values})
+            self.rows.append({"timesteps": now, "seconds": round(self.seconds, 2), **values})
             write_rows(self.path, self.rows)
 
     def _values(self) -> dict[str, Any]:

@@ -37,6 +37,14 @@ PAIRS = "KEY=VALUE"
 LARGEST_SEED = 2**32 - 1
 NEVER_IN_A_FILE = ("trust", "resume", "force")
 MAPPINGS = ("env_kwargs", "hyperparameters")
+TYPES: Mapping[Any, tuple[Any, str]] = {
+    str: (str, "a text"),
+    Path: (str | Path, "a path"),
+    tuple: (Sequence, "a list of whole numbers"),
+    bool: (bool, "true or false"),
+}
+"""Types of fields, by what their options take; the others are checked where they are used."""
+MORE_TYPES = {"env_id": object, "device": object, "verbose": int, "wandb": Mapping}
 
 
 def option(
@@ -229,7 +237,12 @@ class TrainConfig:
     def __post_init__(self) -> None:
         for one in fields(self):
             least, value = one.metadata["least"], getattr(self, one.name)
-            if least is not None and value is not None:
+            if value is None and "None" in str(one.type):
+                continue
+            expected, words = TYPES.get(one.metadata["takes"], (object, ""))
+            if not isinstance(value, expected | MORE_TYPES.get(one.name, expected)):
+                raise ValueError(f"train: expected {one.name} to be {words}, got {value!r}")
+            if least is not None:
                 most = LARGEST_SEED if one.name == "seed" else None
                 whole_number(one.name, value, "train", least, most)
         if self.samples and not self.eval_freq:
@@ -244,7 +257,8 @@ class TrainConfig:
         self._check_kept()
 
     def _check_kept(self) -> None:
-        kept = tuple(sorted(self.keep_dialogues))
+        numbers = (whole_number("keep_dialogues", n, "train") for n in self.keep_dialogues)
+        kept = tuple(sorted(numbers))
         if kept and self.dialogues is None:
             raise ValueError(f"keep_dialogues: expected dialogues too, got {[*kept]} alone")
         wrong = [number for number in kept if not 1 <= number <= (self.dialogues or 0)]
@@ -274,15 +288,18 @@ class TrainConfig:
         Without `log_dir`, so that whoever repeats a run says where.
         """
         unsaid = {one.name: as_plain(one.default) for one in fields(self)}
-        for name in ("env_id", "algorithm", "seed"):
+        for name in ("env_id", "algorithm", "seed", "final_episodes"):  # the command has another
             del unsaid[name]
         kept = {k: v for k, v in self.as_dict().items() if k not in unsaid or v != unsaid[k]}
         kept.pop("log_dir", None)
         return str(yaml.safe_dump(kept, sort_keys=False))
 
     @classmethod
-    def from_yaml(cls, path: str | Path, **changes: Any) -> Self:
-        """The configuration in a YAML file, whose keys are fields; `changes` replace some.
+    def from_yaml(
+        cls, path: str | Path, defaults: Mapping[str, Any] | None = None, **changes: Any
+    ) -> Self:
+        """The configuration in a YAML file, whose keys are fields; `changes` replace some, and
+        `defaults` are for those that neither has.
 
         Raises:
             ValueError: an unknown key, with the nearest field; one that no file may decide
@@ -291,7 +308,8 @@ class TrainConfig:
         given = parse_yaml(Path(path).read_bytes(), str(path)) or {}
         if not isinstance(given, Mapping):
             raise ValueError(f"{path}: expected fields such as seed: 0, got {given!r}")
-        return cls._from_file(given, str(path), changes)
+        unsaid = {k: v for k, v in (defaults or {}).items() if k not in given}
+        return cls._from_file(given, str(path), {**unsaid, **changes})
 
     @classmethod
     def from_run(cls, folder: str | Path, **changes: Any) -> Self:
@@ -372,8 +390,8 @@ class TrainFields(TypedDict, total=False):
 
 
 def _check_mapping(name: str, value: Any, where: str) -> None:
-    if not isinstance(value, Mapping | None):
-        raise ValueError(f"{where}: expected {name} to be a mapping, got {value!r}")
+    if not isinstance(value, Mapping | None) or not all(isinstance(k, str) for k in value or ()):
+        raise ValueError(f"{where}: expected {name} to be a mapping of names, got {value!r}")
 
 
 def _check_code(given: Mapping[str, Any], where: str, trust: bool) -> None:

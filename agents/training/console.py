@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -21,7 +20,7 @@ from dialgym.experiments import Result, evaluate
 from dialgym.io.files import write_text
 from dialgym.io.model_settings import SPENT, usage_text
 from dialgym.progress import Progress, spell_seconds
-from dialgym.registry import entries
+from dialgym.registry import built_in, entries
 from dialgym.versions import command_line, versions
 
 Facts = dict[str, str]
@@ -93,17 +92,29 @@ def scoring_command(session: Session) -> str:
     """The command that scores the run's model, which knows where it was trained."""
     plan = session.plan
     words = ["dialgym", "evaluate", str(plan.folder)]
-    if plan.entry.id not in entries():  # nobody imports what a file names, but for who says it
-        words.append(plan.entry.id)
+    if plan.entry.id not in built_in():  # nobody imports what a file names, but for who says it
+        words.append(str(plan.config.env_id))
         words += [part for k, v in plan.env_kwargs.items() for part in ("--set", f"{k}={v}")]
-    return shlex.join(words)
+    return shlex.join([*words, *_trust(session)])
+
+
+def report_command(session: Session) -> str:
+    """The command that writes a page about the run."""
+    plan = session.plan
+    own = [] if plan.entry.id in built_in() else ["--env", str(plan.config.env_id)]
+    return shlex.join(["dialgym", "report", str(plan.folder), *own, *_trust(session)])
+
+
+def _trust(session: Session) -> list[str]:
+    """The option without which the class of an algorithm that is not registered is not loaded."""
+    return ["--trust"] if ":" in session.plan.config.algorithm else []
 
 
 class RunReport:
     """Prints what a run is about when it begins, and what came of it; writes both to `run.json`."""
 
     def __init__(self, session: Session) -> None:
-        self.session, self.started = session, time.monotonic()
+        self.session = session
         self.record: dict[str, Any] = {}
 
     def begin(self) -> None:
@@ -126,11 +137,10 @@ class RunReport:
             self._print(f"No checkpoint in {plan.folder} to resume: the run begins.")
         self._print_facts(header(session))
 
-    def end(self) -> None:
-        """Let the model play its last dialogues, and print what came of the run."""
+    def end(self, seconds: float) -> None:
+        """Let the model play its last dialogues, and print what came of `seconds` of learning."""
         plan, model = self.session.plan, self.session.model
         episodes = plan.config.final_episodes
-        seconds = time.monotonic() - self.started
         facts = {"trained": f"{model.num_timesteps:,} timesteps in {spell_seconds(seconds)}"}
         self.record |= {"seconds": round(seconds, 2), "learned": model.num_timesteps}
         if episodes and self.session.processes.count == 1:
@@ -144,8 +154,7 @@ class RunReport:
         self._write()
         facts["model"] = str(plan.folder / MODEL)
         facts["score it"] = scoring_command(self.session)
-        trust = [] if plan.entry.id in entries() else ["--trust"]
-        facts["look at it"] = shlex.join(["dialgym", "report", str(plan.folder), *trust])
+        facts["look at it"] = report_command(self.session)
         self._print_facts(facts)
 
     def _write(self) -> None:

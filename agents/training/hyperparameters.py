@@ -136,9 +136,12 @@ def _base_for(config: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str,
 
 def _check_policy(config: Mapping[str, Any], where: str) -> None:
     """Raises ValueError, with the nearest one, for an argument that the policy does not take."""
-    if "." not in str(config.get("policy")):
+    named = config.get("policy")
+    if not isinstance(named, str | type):
+        raise ValueError(f"policy: expected a name such as agents.GPTPolicy, got {named!r}")
+    if "." not in str(named):
         return
-    policy = _named_class("policy", config["policy"])
+    policy = _named_class("policy", named)
     known = set(arguments_of(policy))
     known -= {"self", "observation_space", "action_space", "lr_schedule", "use_sde"}
     for key in config.get("policy_kwargs") or {}:

@@ -19,7 +19,8 @@ from agents.training.plain import as_plain
 from agents.training.rollout_metrics import Metric, make_metrics
 from dialgym.datasets import Dataset, concatenate, load_dataset
 from dialgym.errors import unknown
-from dialgym.registry import RegistryEntry, entry_of
+from dialgym.io.objects import without_module
+from dialgym.registry import RegistryEntry, built_in, entry_of
 from dialgym.trust import allow, check_names
 from dialgym.views.sb3 import sb3_vec_env
 
@@ -41,7 +42,8 @@ class TrainingPlan:
     """A checked training run, of which nothing is made yet.
 
     Attributes:
-        config: what was asked for, its id and the name of its algorithm written out.
+        config: what was asked for, its id and the name of its algorithm written out, with the
+            module that registers them where that was said.
         algorithm: the row of the table.
         entry: the environment's.
         hyperparameters: as of `read_hyperparameters`.
@@ -95,6 +97,7 @@ class TrainingPlan:
         """The settings that a run has in common with the one that it resumes, as JSON has them."""
         kept = [one.name for one in fields(self.config) if one.metadata["identity"]]
         found = {name: getattr(self.config, name) for name in kept if name != "hyperparameters"}
+        found |= {"env_id": self.entry.id, "algorithm": self.algorithm.name}
         found |= {"env_kwargs": self.env_kwargs, "data": data_names(self.config.data)}
         found |= {"stored_dialogues": None if self.dataset is None else len(self.dataset)}
         plain: dict[str, Any] = as_plain({**self.hyperparameters, **found, "processes": processes})
@@ -122,7 +125,7 @@ def prepare(config: TrainConfig) -> TrainingPlan:
     held = dataset.environment()[1] if dataset is not None else {}
     held_out, dataset = _split(dataset, found.get("held_out"))
     return TrainingPlan(
-        config=replace(config, env_id=entry.id, algorithm=algorithm.name),
+        config=_with_full_names(config, algorithm, entry),
         algorithm=algorithm,
         entry=entry,
         hyperparameters=found,
@@ -131,6 +134,19 @@ def prepare(config: TrainConfig) -> TrainingPlan:
         held_out=held_out,
         metrics=make_metrics(chosen),
     )
+
+
+def _with_full_names(
+    config: TrainConfig, algorithm: Algorithm, entry: RegistryEntry
+) -> TrainConfig:
+    """The configuration with names that another process finds: with the module that has them."""
+    env_id, name = entry.id, algorithm.name
+    said = config.env_id if isinstance(config.env_id, str) else ""
+    if env_id == without_module(said) and env_id not in built_in():
+        env_id = said
+    if name not in ALGORITHMS and ":" in config.algorithm:
+        name = config.algorithm
+    return replace(config, env_id=env_id, algorithm=name)
 
 
 def _check_settings(config: TrainConfig, entry: RegistryEntry) -> None:
@@ -301,4 +317,8 @@ def data_names(data: Data | None) -> list[str] | None:
 
 
 def _parts(data: Data) -> Sequence[Any]:
-    return [data] if isinstance(data, Dataset | DialogueStream | str | Path) else data
+    one = Dataset | DialogueStream | str | Path
+    parts: Any = [data] if isinstance(data, one) else data
+    if not isinstance(parts, Sequence) or not all(isinstance(part, one) for part in parts):
+        raise ValueError(f"data: expected a path, a data set or a list of them, got {data!r}")
+    return parts

@@ -102,7 +102,7 @@ def run_training(config: TrainConfig) -> Any:
         if session.processes.is_first:
             save(model, plan.folder / MODEL)
             _note_hub(plan.folder)
-            report.end()
+            report.end(next(one.seconds for one in callbacks if isinstance(one, Curve)))
         session.processes.wait()
     return model
 

@@ -19,14 +19,16 @@ from agents.argument_checks import check_bounds
 from agents.distributed.processes import Processes
 from agents.policies.init_from import start_from
 from agents.registry import find
+from agents.storage.models import trained_in
 from agents.training.checkpoint import BEFORE, SavedRun, find_checkpoint
 from agents.training.checkpoint import FILE as CHECKPOINT
 from agents.training.config import CONFIG, RECORD
 from agents.training.hyperparameters import constructor_arguments
-from agents.training.prepare import TrainingPlan
+from agents.training.prepare import TrainingPlan, data_names
 from dialgym.errors import unknown, with_settings
 from dialgym.io.files import read_json
 from dialgym.io.locks import PATIENCE, locked
+from dialgym.io.saved_models import find_checkpoint as find_model
 from dialgym.views.wrappers import VectorReplaceForbidden
 
 MODEL = "model.zip"
@@ -73,7 +75,8 @@ class Session:
 def open_session(plan: TrainingPlan, stack: ExitStack) -> Session:
     """The envs and the model of a plan, from the checkpoint in its folder where it is to resume.
 
-    The folder is locked until the `stack` is closed; see `make_room` for what is refused.
+    The folder is locked until the `stack` is closed; see `check_room` for what is refused. With
+    `force` the run that is there is removed last.
 
     Raises:
         ValueError, OSError: as of `agents.train`.
@@ -83,7 +86,7 @@ def open_session(plan: TrainingPlan, stack: ExitStack) -> Session:
     _check_processes(plan, processes)
     if processes.is_first:
         stack.enter_context(locked(plan.folder, PATIENCE))
-        make_room(plan.folder, config.resume, config.force)
+        check_room(plan)
     rows = plan.hyperparameters.get("n_envs", 1)
     raw = _make_env(plan, stack, rows, config.seed + processes.rank * rows, config.workers)
     env = normalized(raw, plan.hyperparameters, training=True)
@@ -97,6 +100,11 @@ def open_session(plan: TrainingPlan, stack: ExitStack) -> Session:
         model = saved.model(plan.algorithm.load(), env, config.device, **more)
     if choose := replaces_forbidden(plan.hyperparameters):
         model.replace_forbidden = choose  # saved with it, and heeded wherever it plays
+    if plan.config.env_id != plan.entry.id and (place := trained_in(model)):
+        model.trained_in = {**place, "id": plan.config.env_id}  # which another process finds
+    if config.force and processes.is_first:
+        for name in RUN_FILES:  # only now, when it is known that the new run can begin
+            _remove(plan.folder / name)
     return Session(plan, processes, env, model, saved, stack)
 
 
@@ -141,22 +149,19 @@ def _new_model(plan: TrainingPlan, env: VecEnv, arguments: Mapping[str, Any]) ->
 # The folder
 
 
-def make_room(folder: Path, resume: bool, force: bool) -> None:
-    """Check that a run that begins destroys no other.
-
-    Args:
-        folder: of the run.
-        resume: it goes on from the checkpoint that is there.
-        force: what the run there has written is removed.
+def check_room(plan: TrainingPlan) -> None:
+    """Check that a run that begins destroys no other, and nothing that it begins with.
 
     Raises:
         FileExistsError: there is a run that would be lost.
+        ValueError: the run that is to be removed has the model or data to begin with.
     """
-    if force:
-        for name in RUN_FILES:
-            _remove(folder / name)
+    folder, config = plan.folder, plan.config
+    if config.force:
+        _check_sources(plan)
+        return
     found = [name for name in RUN_OUTPUTS if (folder / name).exists()]
-    if not found or (resume and (CHECKPOINT in found or MODEL not in found)):
+    if not found or (config.resume and (CHECKPOINT in found or MODEL not in found)):
         return
     resumes = f"Resume it with `dialgym train --resume {folder}`"
     go_on = resumes if CHECKPOINT in found else "It left no checkpoint to resume"
@@ -165,6 +170,21 @@ def make_room(folder: Path, resume: bool, force: bool) -> None:
         "again with --force, which removes it; or choose another folder (--out). In Python: "
         "resume=True, force=True, log_dir=..."
     )
+
+
+def _check_sources(plan: TrainingPlan) -> None:
+    """Raises ValueError for a source of the run among the files that `force` removes."""
+    removed = [(plan.folder / name).resolve() for name in RUN_FILES]
+    model = plan.config.init_from
+    sources = [] if model is None else [("init_from", find_model(model) or model)]
+    sources += [("data", name) for name in data_names(plan.config.data) or ()]
+    for field, source in sources:
+        path = Path(source).resolve()
+        if any(path.is_relative_to(one) for one in removed):
+            raise ValueError(
+                f"{field}: expected something outside of the run that force removes, got "
+                f"{str(source)!r}; move it, or choose another folder for the run (--out, log_dir)"
+            )
 
 
 def _about(folder: Path) -> str:

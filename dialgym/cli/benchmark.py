@@ -16,6 +16,7 @@ from dialgym.cli.common import (
     Trust,
     Workers,
     check_failures,
+    check_places,
     complete_ids,
     complete_policies,
     console,
@@ -113,6 +114,7 @@ def benchmark(
     given = settings_by_name(named, settings(param, "--param"))
     playing, several = open_policies(named, chosen, kwargs, trust, given), numbers(seeds)
     rounds = sum(len(deterministic_options(policy)) for policy in playing.values())
+    check_places(out / "results.json", html)
     with progress("episodes", rounds * len(chosen) * len(several) * episodes) as report:
         outcome = run(
             playing, chosen, episodes, several, kwargs,
@@ -138,10 +140,9 @@ def print_benchmark(outcome: Any, all_named: bool) -> None:
         outcome: of the benchmark.
         all_named: all policies were asked for: it is told which of them environments do not have.
     """
-
     print_results(outcome.results)
     for note in outcome.notes:
-        console.print(note, style="yellow", markup=False)
+        console.print(note, style="yellow")
     for name, absent in outcome.absent.items() if all_named else ():
         where = ", ".join(absent)
         console.print(f"{name} is left out on {where}: no such policy", style="yellow")
@@ -152,7 +153,7 @@ def save_benchmark(outcome: Any, out: Path, html: Path | None) -> None:
     try:
         files = ", ".join(path.name for path in outcome.save(out))
     except ImportError as error:  # all but the pictures has been written
-        console.print(f"without pictures: {error}", style="yellow", markup=False)
+        console.print(f"without pictures: {error}", style="yellow")
         files = "results.json, table.md"
     console.print(f"\nin {out}: {files}", style="dim")
     if html:
@@ -402,8 +403,8 @@ def write_tests(ended: Any, results: Path) -> None:
     try:
         files = ", ".join(file.name for file in write_report(results))
     except ImportError as error:  # all but the pictures has been written
-        console.print(f"without pictures: {error}", style="yellow", markup=False)
+        console.print(f"without pictures: {error}", style="yellow")
         files = "tables.md"
     console.print(f"in {results}: {files}", style="dim")
     if older := older_in(results):
-        console.print(older, style="yellow", markup=False, soft_wrap=True)
+        console.print(older, style="yellow", soft_wrap=True)

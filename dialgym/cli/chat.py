@@ -195,8 +195,8 @@ class Session:
             complain(str(error))
             return
         self.history += [text, answer]
-        console.print(_name("system"), end="")
-        console.print(answer, markup=False, soft_wrap=True)
+        console.print(_name("system"), end="", markup=True)
+        console.print(answer, soft_wrap=True)
 
     def _command(self, name: str) -> bool:
         if not known_command(name, COMMANDS):

@@ -15,8 +15,16 @@ from dialgym.cli.check_user import (
     parse_simulator,
     print_found,
 )
-from dialgym.cli.common import EnvId, Set, Trust, console, progress, settings, words
-from dialgym.io.files import check_writable
+from dialgym.cli.common import (
+    EnvId,
+    Set,
+    Trust,
+    check_places,
+    console,
+    progress,
+    settings,
+    words,
+)
 
 
 def check_judge_command(
@@ -63,8 +71,7 @@ def check_judge_command(
     own = {**settings(param), **given_tapes(record, replay)}
     given = {**judge_settings(parse_simulator(judge, "--judge")), **own}
     chosen = None if policies is None else words(policies)
-    if out is not None:
-        check_writable(out.parent)
+    check_places(out)
     with progress(judge, (1 + repeats) * episodes * len(chosen or "12")) as advance:
         found = check_judge(
             id,
@@ -81,6 +88,6 @@ def check_judge_command(
     print_found(found)
     if out is not None:
         found.to_json(out)
-        console.print(f"all figures are in {out}", markup=False, soft_wrap=True)
+        console.print(f"all figures are in {out}", soft_wrap=True)
     if not found.tells_success:
         raise typer.Exit(1)

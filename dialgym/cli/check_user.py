@@ -95,7 +95,7 @@ def check_user(
 
         audit.to_json(out / RECORD)
         write_user_audit(out / PAGE, audit)
-        console.print(f"open {out / PAGE}", markup=False, soft_wrap=True)
+        console.print(f"open {out / PAGE}", soft_wrap=True)
     if audit.alarms or audit.gaming:
         raise typer.Exit(1)
 
@@ -112,8 +112,8 @@ def print_found(found: Any) -> None:
 
     for title, (head, *rows) in found.tables():
         console.print(rich_table(head, {title: rows}, "", console.width))
-    console.print(found.caption, style="dim", markup=False, soft_wrap=True)
-    console.print(found.verdict, style="bold", markup=False, soft_wrap=True)
+    console.print(found.caption, style="dim", soft_wrap=True)
+    console.print(found.verdict, style="bold", soft_wrap=True)
 
 
 def parse_simulator(text: str, option: str) -> Any:

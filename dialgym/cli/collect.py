@@ -75,9 +75,9 @@ def collect(
         )
     seconds = time.perf_counter() - began
     before, fresh = reports[0], sum(reports[1:])  # what was there already is reported first
-    console.print(str(dataset.describe()), markup=False, soft_wrap=True)
+    console.print(str(dataset.describe()), soft_wrap=True)
     played = f"{fresh:,} episodes in {seconds:.1f} s, {fresh / seconds:,.0f} a second"
     there = f"{before:,} were there already" if before else ""
     how = ", ".join(filter(None, (played if fresh else "", there)))
     stored = f"\n{len(dataset):,} dialogues stored in {out}: {how}"
-    console.print(stored, style="dim", markup=False, soft_wrap=True)
+    console.print(stored, style="dim", soft_wrap=True)

@@ -16,15 +16,17 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as RichProgress
 
 from dialgym.errors import did_you_mean
-from dialgym.io.files import parse_yaml
+from dialgym.io.files import check_writable, parse_yaml
 from dialgym.io.model_settings import SPENT, BudgetSpentError, usage_text
 from dialgym.io.saved_models import CHECKPOINT, ZOO, zoo_names
 from dialgym.io.sigterm import exit_status
 from dialgym.optional import namesake, require
 from dialgym.progress import Progress
-from dialgym.registry import entries, entry_of, list_ids, make_task
+from dialgym.registry import add, entries, entry_of, list_ids, make_task
 
-console = Console(highlight=False)
+PLAIN: Any = {"highlight": False, "markup": False, "emoji": False}
+"""Arguments of a `Console` that prints texts as they are: names of folders, what is said."""
+console = Console(**PLAIN)
 
 Set = Annotated[
     list[str] | None,
@@ -61,6 +63,29 @@ Trust = Annotated[
         "--trust", help="Read pickled models, import what files name: both can run others' code."
     ),
 ]
+OwnEnv = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--env", metavar="MODULE:ID|MODULE:CLASS", help="An environment of your own, to know here."
+    ),
+]
+
+
+def add_own(named: Sequence[str] | None) -> None:
+    """Add the environments of `OwnEnv` to those that are known, so that files may name them.
+
+    Raises:
+        ValueError: there is none.
+    """
+    for own in named or ():
+        add(entry_of(own))
+
+
+def check_places(*files: Path | None) -> None:
+    """Raise an OSError for files that cannot be written, before the work that they are to hold."""
+    for file in files:
+        if file is not None:
+            check_writable(file.parent)
 
 
 def complete_ids(incomplete: str = "") -> list[str]:
@@ -118,9 +143,9 @@ def resumable(flag: str = "", without: str = "") -> Iterator[None]:
 def stopped(interrupt: KeyboardInterrupt, *more: str) -> typer.Exit:
     """Print what interrupted a command; return its exit."""
     what = str(interrupt) or "interrupted"
-    err = Console(stderr=True, highlight=False, soft_wrap=True)
+    err = Console(stderr=True, soft_wrap=True, **PLAIN)
     for text in (f"\n{what[0].upper()}{what[1:]}.", *more):
-        err.print(text, markup=False)
+        err.print(text)
     return typer.Exit(exit_status(interrupt))
 
 
@@ -157,9 +182,9 @@ def print_results(results: Sequence[Any]) -> None:
 
 def complain(message: str) -> None:
     """Print an error in red on one line of the error stream."""
-    err = Console(stderr=True, highlight=False, soft_wrap=True)
+    err = Console(stderr=True, soft_wrap=True, **PLAIN)
     err.print("error:", style="bold red", end=" ")
-    err.print(" ".join(message.split()), style="red", markup=False)
+    err.print(" ".join(message.split()), style="red")
 
 
 def one_line(
@@ -184,7 +209,7 @@ def known_command(line: str, commands: Mapping[str, str]) -> bool:
 def show_commands(commands: Mapping[str, str]) -> None:
     """Print the commands of a conversation and what they do."""
     for command, meaning in commands.items():
-        console.print(f"{command:8}{meaning}", style="dim", markup=False)
+        console.print(f"{command:8}{meaning}", style="dim")
 
 
 def settings(pairs: Sequence[str] | None, option: str = "--set") -> dict[str, Any]:
@@ -277,7 +302,7 @@ def parse_seeds(text: str) -> list[int]:
 @contextmanager
 def job_progress(unit: str = "dialogues") -> Iterator[Callable[[Any], None]]:
     """A bar of units with the time left, and a line for each cell that has ended."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
     hidden = not console.is_terminal
     with RichProgress(*columns, console=console, transient=True, disable=hidden) as bar:
         shown = bar.add_task(unit, total=None)
@@ -294,9 +319,7 @@ def job_progress(unit: str = "dialogues") -> Iterator[Callable[[Any], None]]:
                 completed=progress.done,
             )
             if progress.ended:
-                console.print(
-                    f"[{jobs}{left}] {_line(*progress.ended)}", markup=False, soft_wrap=True
-                )
+                console.print(f"[{jobs}{left}] {_line(*progress.ended)}", soft_wrap=True)
 
         yield report
 

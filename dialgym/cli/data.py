@@ -28,13 +28,13 @@ def describe(
 ) -> None:
     """Say what is in stored dialogues: counts, returns, lengths, and one to look at."""
     dataset = _load(source, trust)
-    console.print(str(dataset.describe(plot)), markup=False, soft_wrap=True)
+    console.print(str(dataset.describe(plot)), soft_wrap=True)
     for row in [dataset[i] for i in range(min(show, len(dataset)))]:
         console.print()
         for turn in row["turns"]:
             earned = f"  ({turn['reward']:g})" if turn["said"] and turn["reward"] else ""
             line = f"{turn['party']}: {turn['text']}{earned}"
-            console.print(line, markup=False, soft_wrap=True)
+            console.print(line, soft_wrap=True)
 
 
 @data.command("merge")
@@ -126,7 +126,7 @@ def import_(
     options["settings"] = settings(options["settings"])
     choices = Choices(**options)
     report = import_dialogues(files, out, choices)
-    console.print(report.to_text(), markup=False, soft_wrap=True)
+    console.print(report.to_text(), soft_wrap=True)
     env = choices.task or "dialgym/Logged-v0"
     algorithm, why = advised(*report.returns)
     text = f"Learn from them{why}: dialgym train {algorithm} {env} --data {out}"
@@ -164,7 +164,7 @@ def push(
     else:
         results = [Result.from_json(path) for path in scores or ()]
         where = require_agents().push_to_hub(source, name, results, private, trust)
-    console.print(where, markup=False, soft_wrap=True, highlight=False)
+    console.print(where, soft_wrap=True, highlight=False)
 
 
 set_parameters(import_)

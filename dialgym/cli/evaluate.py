@@ -18,10 +18,13 @@ from dialgym.cli.benchmark import (
 )
 from dialgym.cli.common import (
     Episodes,
+    OwnEnv,
     Param,
     Seeds,
     Set,
     Trust,
+    add_own,
+    check_places,
     complete_ids,
     complete_policies,
     complete_runs,
@@ -88,7 +91,10 @@ def evaluate(
     ] = "",
     json: Annotated[
         Path | None,
-        typer.Option(help="Where to write the result too, the first of two; all with --over."),
+        typer.Option(
+            dir_okay=False,
+            help="Where to write the result too, the first of two; all with --over.",
+        ),
     ] = None,
     trust: Trust = False,
     set_: Set = None,
@@ -103,6 +109,7 @@ def evaluate(
     if actions is not None:
         one_of("--actions", actions, (DRAWN, GREEDY), "dialgym evaluate")
     setting, values = over_values(curve["over"], curve["plot"])
+    check_places(json, curve["plot"])
     chosen = numbers(seeds)
 
     def score(likeliest: bool | None, swept: dict[str, Any]) -> Any:
@@ -145,7 +152,7 @@ def _print_shortfalls(results: Sequence[Any]) -> None:
     for result in results:
         for env_id in result.by_id:
             found = shortfall(result, env_id)
-            console.print(f"{result.name} {found}", markup=False, soft_wrap=True)
+            console.print(f"{result.name} {found}", soft_wrap=True)
 
 
 set_parameters(evaluate, OPTIONS)
@@ -168,6 +175,7 @@ def report(
     episodes: Episodes = 100,
     seeds: Seeds = "0",
     games: Annotated[int, typer.Option(min=0, help="Dialogues to show.")] = 3,
+    env: OwnEnv = None,
     trust: Trust = False,
 ) -> None:
     """Write a page about a run: settings, learning curve, scores, dialogues beside other policies'.
@@ -177,6 +185,7 @@ def report(
     analysis: success by domain, unanswered requests, misheard acts, loops, and the most frequent
     failures with links to dialogues.
     """
+    add_own(env)
     folders = [_folder_of(run) for run in runs or [_newest()]]
     if len(folders) == 1 and _are_dialogues(folders[0]):
         _analyze(folders[0], out, trust)
@@ -185,30 +194,24 @@ def report(
     from dialgym.experiments.pages import plain_facts, write_report
 
     entry, settings, models = _where_trained(folders, trust)
+    target = out or (Path() if _is_of_zoo(runs) else folders[0]) / "report.html"
+    check_places(target)
     names = _names(folders)
     policies: dict[str, Any] = {name: name for name in default_policies([entry.id])}
     policies |= dict(zip(names, models))
     chosen = numbers(seeds)
     with progress("episodes", len(policies) * len(chosen) * episodes) as advance:
         outcome = benchmark(
-            policies,
-            [entry],
-            episodes,
-            chosen,
-            settings,
-            games=games,
-            curves=readable_curves(folders),
-            trust=trust,
-            report=advance,
-        )
+            policies, [entry], episodes, chosen, settings,
+            games=games, curves=readable_curves(folders), trust=trust, report=advance,
+        )  # fmt: skip
     record = _record(folders[0]) if len(folders) == 1 else {}
     title = f"{', '.join(names)} in {entry.id.rpartition('/')[2]}"
-    target = out or (Path() if _is_of_zoo(runs) else folders[0]) / "report.html"
     chosen_before = record.get("hyperparameters") or {}
     facts, parameters = plain_facts(record, FACTS), plain_facts(chosen_before, chosen_before)
     analysis = _analysis(entry, settings, models[0], episodes, chosen[0], trust)
     write_report(target, outcome, title, facts, parameters, analysis)
-    console.print(f"open {target}", markup=False, soft_wrap=True)
+    console.print(f"open {target}", soft_wrap=True)
 
 
 def _is_of_zoo(runs: list[Path] | None) -> bool:
@@ -238,10 +241,10 @@ def _analyze(source: Path, out: Path | None, trust: bool) -> None:
     found = analyze(dataset)
     for title, (head, *rows) in found.tables():
         console.print(rich_table(head, {title: rows}, "", console.width))
-    console.print(found.caption, style="dim", markup=False)
+    console.print(found.caption, style="dim")
     target = out or (source if source.is_dir() else source.parent) / "report.html"
     write_analysis(target, found, dataset, f"Dialogues of {source.name}")
-    console.print(f"open {target}", markup=False, soft_wrap=True)
+    console.print(f"open {target}", soft_wrap=True)
 
 
 def _analysis(

@@ -84,7 +84,7 @@ def export(
     values = FORMS[form](id, settings(set_))
     write_templates(folder, templates_in(f"export_{form}"), values)
     files = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
-    console.print(f"{folder}: {', '.join(files)}", markup=False, soft_wrap=True)
+    console.print(f"{folder}: {', '.join(files)}", soft_wrap=True)
     if ":" in id:
         module = id.partition(":")[0]
-        console.print(f"Copy the module {module} into it.", markup=False, soft_wrap=True)
+        console.print(f"Copy the module {module} into it.", soft_wrap=True)

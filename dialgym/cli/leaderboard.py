@@ -67,7 +67,7 @@ def show(
     texts = [ranking_as_markdown(ranking) for ranking in chain.from_iterable(rankings)]
     if every:
         texts.append(costs_as_markdown([costs_of(each, results) for each in rankings]))
-        console.print(texts[-1], markup=False, soft_wrap=True)
+        console.print(texts[-1], soft_wrap=True)
     if markdown:
         write_text(markdown, "\n".join(texts))
 
@@ -87,7 +87,7 @@ def compare(
 
     ranking, *_ = rankings_of(panel_named(panel), results, actions=actions)
     text = compare_rows(ranking, first, second)
-    console.print(text, markup=False, soft_wrap=True)
+    console.print(text, soft_wrap=True)
     if markdown:
         write_text(markdown, text)
 
@@ -177,7 +177,7 @@ def print_ranking(ranking: Any) -> None:
     from dialgym.experiments.tables import WIDE, rich_table
 
     if not console.is_terminal or not ranking.rows:
-        console.print(panel_tables.ranking_as_markdown(ranking), markup=False, soft_wrap=True)
+        console.print(panel_tables.ranking_as_markdown(ranking), soft_wrap=True)
     else:
         names = panel_tables.ranking_head(ranking)
         shown = range(len(names)) if console.width >= WIDE + 40 else [0, 1, 2, 4]
@@ -185,12 +185,12 @@ def print_ranking(ranking: Any) -> None:
         head, caption = [names[i] for i in shown], panel_tables.ranking_caption(ranking)
         console.print(rich_table(head, {ranking.title: rows}, caption, left=1))
         if ranking.older_rules:
-            console.print(ranking.older_rules, style="yellow", markup=False, soft_wrap=True)
+            console.print(ranking.older_rules, style="yellow", soft_wrap=True)
         if measures := measures_as_markdown(ranking):
-            console.print(measures, markup=False, soft_wrap=True)
+            console.print(measures, soft_wrap=True)
     if any(row.rows for row in ranking.rows):
         text = f"Can be played again: {panel_tables.describe_replays(ranking)}.\n"
-        console.print(text, style="dim", markup=False, soft_wrap=True)
+        console.print(text, style="dim", soft_wrap=True)
 
 
 leaderboard.command("add")(add)
@@ -235,12 +235,12 @@ def check(
         bad += bool(wrong)
         _print_check(file, row, wrong, replayed)
     if older := older_rules(row.origin for row in rows):
-        console.print(older, style="yellow", markup=False, soft_wrap=True)
+        console.print(older, style="yellow", soft_wrap=True)
     try:
         for text in missing_cells(rows, [path for path in files if path.is_dir()]):
-            console.print(text, style="yellow", markup=False, soft_wrap=True)
+            console.print(text, style="yellow", soft_wrap=True)
     except ImportError as error:  # all rows have been checked
-        console.print(f"cells not counted: {error}", style="yellow", markup=False, soft_wrap=True)
+        console.print(f"cells not counted: {error}", style="yellow", soft_wrap=True)
     if bad:
         raise typer.Exit(2)
 
@@ -253,7 +253,7 @@ def _print_check(file: Path, row: Any, wrong: Sequence[str], replayed: bool) -> 
             "form, hashes and statistics hold; not played again (--replay)"
         )  # fmt: skip
         mark = "" if row.sealed else "; WITHOUT A CHECKSUM"
-        console.print(f"{file}: {how}{mark}", markup=False, soft_wrap=True)
+        console.print(f"{file}: {how}{mark}", soft_wrap=True)
 
 
 def _files_below(path: Path) -> list[Path]:

@@ -44,7 +44,7 @@ def task(
     write_task(folder, module)
     shown = ", ".join(sorted(path.name for path in folder.iterdir()))
     env_id = f"{module}:{class_of(module)}-v0"
-    console.print(f"{folder}: {shown}\n", markup=False, soft_wrap=True)
+    console.print(f"{folder}: {shown}\n", soft_wrap=True)
     where = "" if into == Path() else f"cd {into}; "
     for command in (
         f"dialgym check {env_id}",
@@ -54,7 +54,7 @@ def task(
         f"dialgym benchmark --ids {env_id} --policies random,bisect,runs/{module}",
         f"python -m {module}.two_party",
     ):
-        console.print(f"    {where}{command}", markup=False, soft_wrap=True, highlight=False)
+        console.print(f"    {where}{command}", soft_wrap=True, highlight=False)
 
 
 def words_of(name: str) -> list[str]:

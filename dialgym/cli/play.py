@@ -26,6 +26,7 @@ from dialgym.simulators import Speaker
 from dialgym.simulators.human import examples, turns_of
 from dialgym.simulators.language_model import LM, LanguageModelSpeaker, is_language_model
 from dialgym.tasks import Task
+from dialgym.tasks.lookup import option_as_written
 from dialgym.views.dialogue import Dialogue
 from dialgym.views.speakers import other_party
 
@@ -79,15 +80,21 @@ def play(
     by -p is of --policy, or where you play, of --against.
     """
     entry = entry_of(id)
-    suited = make_task(entry, {}).for_people if policy is None else {}
-    kwargs = {**suited, **settings(set_)}
-    fixed = settings(option, "--option")
+    if hints and policy is not None:
+        raise ValueError("--hints: for who plays; expected no --policy, which is watched instead")
+    task = make_task(entry, {})
+    kwargs = {**(task.for_people if policy is None else {}), **settings(set_)}
+    texts = dict(pair.partition("=")[::2] for pair in option or ())
+    fixed = {
+        name: option_as_written(task, name, value, texts[name])
+        for name, value in settings(option, "--option").items()
+    }
     chosen = settings(param, "--param")
     if show_prompt:
         told = prompt_of(
             entry, {**kwargs, "learner": as_}, {"name": against, **chosen}, seed, fixed
         )
-        console.print(told, markup=False, soft_wrap=True)
+        console.print(told, soft_wrap=True)
         return
     play_dialogue(entry, as_, against, kwargs, fixed, policy, hints, seed, trust, chosen, ratings)
 
@@ -202,7 +209,7 @@ def _play_to_end(player: Any, speaker: Any, job: Any, options: Any) -> Any:
         try:
             return player.play_one(job, options)
         except UndoError:
-            console.print(f"Taken back: {speaker.take_back()}", style="dim", markup=False)
+            console.print(f"Taken back: {speaker.take_back()}", style="dim")
         except (EOFError, KeyboardInterrupt):
             return None
 
@@ -249,9 +256,9 @@ class PlayConsole:
 
     def open(self) -> None:
         """Say what the game is, how long it is, and which commands there are."""
-        console.print(self.entry.label, style="bold", markup=False)
+        console.print(self.entry.label, style="bold")
         for text in (self.entry.row.description, self.task.instructions[self.party]):
-            console.print(text, markup=False)
+            console.print(text)
         turns = turns_of(self.task, self.party)
         counted = "1 turn" if turns == 1 else f"at most {turns} turns"
         console.print(f"You are the {self.party}, and have {counted}. ", end="")
@@ -281,8 +288,8 @@ class PlayConsole:
 
     def _help(self, task: Task, state: Any) -> None:
         for paragraph in rules(task):
-            console.print(f"{paragraph}\n", markup=False)
-        console.print(f"You may say {self._legal(task, state)}.\n", markup=False)
+            console.print(f"{paragraph}\n")
+        console.print(f"You may say {self._legal(task, state)}.\n")
         show_commands(COMMANDS)
 
     def _legal(self, task: Task, state: Any) -> str:
@@ -335,7 +342,7 @@ def _finish(dialogue: Dialogue, player: Any, watched: bool) -> None:
     else:
         player.show(task, state, party)
     for line in task.judgement(state) if hasattr(task, "judgement") else ():
-        console.print(line, style="dim", markup=False)
+        console.print(line, style="dim")
     for speaker, text, private in task.transcript(state, other_party(task, party)):
         if private:
-            console.print(f"({speaker}, in private: {text})", style="dim", markup=False)
+            console.print(f"({speaker}, in private: {text})", style="dim")

@@ -81,4 +81,4 @@ def serve_visual(
 
 
 def _say(text: str) -> None:
-    console.print(text, soft_wrap=True, markup=False)
+    console.print(text, soft_wrap=True)

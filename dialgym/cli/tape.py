@@ -18,7 +18,7 @@ def describe(file: Where) -> None:
     """Say what is on a tape: models, answers, turns, tokens, and its hash."""
     from dialgym.io.tape_report import describe_tape
 
-    console.print(str(describe_tape(file)), markup=False, soft_wrap=True)
+    console.print(str(describe_tape(file)), soft_wrap=True)
 
 
 @tape.command("verify")
@@ -41,7 +41,7 @@ def verify(
         if not wrong:
             torn = f", {found.torn} unfinished lines are left out" if found.torn else ""
             told = f"{file}: {found.answers:,} answers hold{torn}"
-            console.print(told, markup=False, soft_wrap=True)
+            console.print(told, soft_wrap=True)
     if bad:
         raise typer.Exit(2)
 
@@ -56,4 +56,4 @@ def merge(
 
     counts = merge_tapes(out, files)
     told = ", ".join(f"{count:,} {name}" for name, count in counts.items())
-    console.print(f"wrote {out}: {told}", style="dim", markup=False, soft_wrap=True)
+    console.print(f"wrote {out}: {told}", style="dim", soft_wrap=True)

@@ -108,7 +108,7 @@ def _print_table(table: Sequence[Sequence[str]]) -> None:
         line = "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths)).rstrip()
         if room and len(line) > room:
             line = line[: room - 1] + "…"
-        console.print(line, style=None if number else "bold", markup=False, soft_wrap=True)
+        console.print(line, style=None if number else "bold", soft_wrap=True)
 
 
 def as_dict(entry: registry.RegistryEntry) -> dict[str, Any]:
@@ -188,7 +188,7 @@ def check(
         return
     if remark := testing.start_remark(task, episodes):
         console.print("!", style="yellow", end=" ")
-        console.print(f"{task.name}: {remark}", markup=False, soft_wrap=True)
+        console.print(f"{task.name}: {remark}", soft_wrap=True)
 
 
 def _bounds(text: str) -> tuple[float, float]:
@@ -257,7 +257,7 @@ def _print_result(name: str, result: "CheckResult") -> None:
     mark, style = MARKS[result.verdict]
     console.print(mark, style=style, end=" ")
     evidence = f" ({result.evidence})" if result.evidence else ""
-    console.print(f"{name}: {result.check}{evidence}", markup=False, soft_wrap=True)
+    console.print(f"{name}: {result.check}{evidence}", soft_wrap=True)
 
 
 def check_domain(
@@ -294,10 +294,11 @@ def check_domain(
     }
     width = max(map(len, figures))
     for what, figure in figures.items():
-        console.print(f"{what:<{width}}  {figure}", markup=False, soft_wrap=True)
+        console.print(f"{what:<{width}}  {figure}", soft_wrap=True)
     faults = find_faults(domain, shared_names)
     for fault in faults:
         complain(fault)
     if faults:
         raise typer.Exit(1)
-    console.print(f"[green]✓[/] {domain.ontology.domain} is sound")
+    console.print("✓", style="green", end=" ")
+    console.print(f"{domain.ontology.domain} is sound")

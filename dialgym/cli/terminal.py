@@ -10,7 +10,7 @@ UTF8_MODE = "PYTHONUTF8"
 
 
 def prepare_terminal() -> None:
-    """Read and write texts as UTF-8, and ignore a width of nothing.
+    """Read and write texts as UTF-8, ignore a width of nothing, read nothing from a closed input.
 
     Where the locale knows ASCII alone, the program begins again in Python's UTF-8 mode, so that
     arguments and names of files with accents are what they are in the processes that it starts,
@@ -19,6 +19,8 @@ def prepare_terminal() -> None:
     if sys.getfilesystemencoding() == "ascii" and os.environ.get(UTF8_MODE) != "1":
         os.environ[UTF8_MODE] = "1"
         os.execv(sys.executable, sys.orig_argv)
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115  (until the program ends)
     codecs.register_error(SHOWN, _shown)
     _reconfigure(sys.stdout, SHOWN)
     _reconfigure(sys.stderr, SHOWN)

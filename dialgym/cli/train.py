@@ -77,11 +77,12 @@ def train(
     given = _given(ctx, {"algorithm": algorithm, "env_id": id, **options})
     configured = agents.TrainConfig
     if resume is not None:
+        _check_alone(resume, config, given.get("log_dir"))
         given = {"log_dir": resume, **given, "resume": True}
     if resume is not None and (resume / "run.json").is_file():
         chosen = configured.from_run(resume, **given)
     elif config is not None:
-        chosen = configured.from_yaml(config, **given)
+        chosen = configured.from_yaml(config, _defaults(), **given)
     elif resume is not None and not given.keys() & {"algorithm", "env_id"}:
         raise FileNotFoundError(
             f"train: there is no run in {str(resume)!r} to resume: it has no run.json. Check the "
@@ -98,17 +99,38 @@ def train(
         agents.run_training(chosen)
 
 
+def _check_alone(resume: Path, config: Path | None, out: Path | None) -> None:
+    """Raise ValueError for what a run that goes on in its folder cannot heed."""
+    if config is not None:
+        raise ValueError(
+            f"train: --resume {resume} goes on as the run.json there says; expected no --config, "
+            f"got {config}. Leave one out; options such as --timesteps replace fields of both"
+        )
+    if out is not None and out.resolve() != resume.resolve():
+        raise ValueError(
+            f"train: --resume {resume} goes on in that folder; expected the same as --out or none, "
+            f"got {out}. To go on elsewhere, copy the folder, and resume the copy"
+        )
+
+
 @contextmanager
 def _resumable(config: Any) -> Iterator[None]:
     """Print, where a run is interrupted, the command that goes on."""
     try:
         yield
     except (KeyboardInterrupt, BudgetSpentError) as error:
-        words = ["dialgym", "train", "--resume", str(config.folder)]
-        advice = f"Go on with: {shlex.join(words + (['--trust'] if config.trust else []))}"
+        advice = f"Go on with: {shlex.join(_resuming(config))}"
         if isinstance(error, BudgetSpentError):
             raise BudgetSpentError(f"{error} {advice}") from None
         raise stopped(error, advice) from None
+
+
+def _resuming(config: Any) -> list[str]:
+    """The command that goes on with a run; it names code of one's own, which no file may."""
+    named = (config.algorithm, config.env_id)
+    own = named if any(":" in str(name) for name in named) else ()
+    words = ["dialgym", "train", *map(str, own), "--resume", str(config.folder)]
+    return [*words, "--trust"] if config.trust else words
 
 
 # Options from the fields of TrainConfig

@@ -35,7 +35,7 @@ def ask_success(folder: Path | None, texts: Sequence[str], question: str, **abou
     served = _answer(question)
     if served is not None:
         ratings.put(SUCCESSES, success_row(texts, served, **about))
-        console.print(f"kept in {ratings.file(SUCCESSES)}", style="dim", markup=False)
+        console.print(f"kept in {ratings.file(SUCCESSES)}", style="dim")
 
 
 def _answer(question: str) -> bool | None:

@@ -6,7 +6,18 @@ from typing import Annotated, Any
 
 import typer
 
-from dialgym.cli.common import AllowHost, Host, Port, Set, Trust, console, require_agents, settings
+from dialgym.cli.common import (
+    AllowHost,
+    Host,
+    OwnEnv,
+    Port,
+    Set,
+    Trust,
+    add_own,
+    console,
+    require_agents,
+    settings,
+)
 
 
 def view(
@@ -44,10 +55,7 @@ def view(
     ] = False,
     host: Host = "127.0.0.1",
     allow_host: AllowHost = None,
-    env: Annotated[
-        list[str] | None,
-        typer.Option(metavar="MODULE:CLASS", help="An environment of your own, to be played here."),
-    ] = None,
+    env: OwnEnv = None,
     trust: Trust = False,
     set_: Set = None,
 ) -> None:
@@ -56,14 +64,12 @@ def view(
     The page is served to this machine alone, and only to who has the address that is printed.
     """
     from dialgym.io.http_server import LOOPBACK, address_of, listening
-    from dialgym.registry import add, entry_of
     from dialgym.viewer import open_viewer
     from dialgym.viewer.app import serve_viewer
     from dialgym.viewer.guard import Guard
     from dialgym.viewer.inputs import newest_runs
 
-    for own in env or ():
-        add(entry_of(own))
+    add_own(env)
     with listening("view", host, port) as listener:
         number = listener.getsockname()[1]
         viewer = open_viewer(
@@ -79,7 +85,7 @@ def view(
         address = f"{address_of(host, listener)}/?token={guard.token}"
         count = len(viewer.inputs.sources)
         what = f"{count} source{'' if count == 1 else 's'}"
-        console.print(f"showing {what} at {address}", soft_wrap=True, markup=False)
+        console.print(f"showing {what} at {address}", soft_wrap=True)
         if host not in LOOPBACK:
             console.print(
                 "other machines can reach it; the connection is not encrypted", style="dim"

@@ -20,4 +20,4 @@ def zoo() -> None:
     if console.is_terminal:
         console.print(rich_table(COLUMNS, {"": rows}, CAPTION, console.width))
     else:
-        console.print(markdown_table([COLUMNS, *rows]), markup=False, soft_wrap=True)
+        console.print(markdown_table([COLUMNS, *rows]), soft_wrap=True)

@@ -218,11 +218,20 @@ def open_policies(
 def settings_by_name(
     policies: Mapping[str, str], given: Mapping[str, Any]
 ) -> dict[str, dict[str, Any]]:
-    """Settings of saved models, of ``{"beta": 4}`` for all and ``{"NAME.beta": 8}`` for one."""
+    """Settings of saved models, of ``{"beta": 4}`` for all and ``{"NAME.beta": 8}`` for one.
+
+    Raises:
+        ValueError: a setting is for all saved models, and there is none.
+    """
     saved = [name for name, path in policies.items() if is_saved(path)]
     by_name: dict[str, dict[str, Any]] = {}
     for key, value in given.items():
         one, _, setting = key.rpartition(".")
+        if not (one or saved):
+            raise ValueError(
+                f"--param: {key} is a setting of saved models; expected some among the policies, "
+                f"got {', '.join(policies)}. Of another, such as openai:MODEL, it is NAME.{key}"
+            )
         for name in [one] if one else saved:
             by_name.setdefault(name, {})[setting] = value
     return by_name

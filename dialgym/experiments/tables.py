@@ -37,21 +37,21 @@ def rich_table(
     """
     import rich
     from rich.box import SIMPLE_HEAD
-    from rich.markup import escape
     from rich.table import Table
+    from rich.text import Text
 
     wide = (width or rich.get_console().width) >= WIDE
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
-    table.caption, table.caption_justify = escape(caption), "left"
+    table.caption, table.caption_justify = Text(caption), "left"
     for i, name in enumerate(head):
         kind = {"overflow": "fold"} if i == left else {"justify": "right", "no_wrap": True}
-        table.add_column(escape(name), **kind)  # type: ignore[arg-type]
+        table.add_column(Text(name), **kind)  # type: ignore[arg-type]
     for section, rows in sections.items():
         if section:
             table.add_section()
-            table.add_row(*[""] * left, f"[bold]{escape(section)}[/bold]")
+            table.add_row(*[""] * left, Text(section, "bold"))
         for cells in rows:
             lines = cells if wide else [c.replace(" [", "\n[").replace(", ", ",") for c in cells]
             shown = [("  " if section and i == left else "") + c for i, c in enumerate(lines)]
-            table.add_row(*map(escape, shown))
+            table.add_row(*map(Text, shown))
     return table

@@ -1,5 +1,6 @@
 """Objects of any module by their names, ``module:name``, with clear errors."""
 
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -87,6 +88,18 @@ def import_for(module: str, what: str) -> Any:
             f"{what}: there is no module {error.name!r} here. Run it from the folder of "
             f"{module}, or install it."
         ) from error
+
+
+def without_module(path: str, imported: bool = False) -> str:
+    """The id in ``module:id``; other names, ``module:Class`` among them, as they are.
+
+    Args:
+        path: the name.
+        imported: the module must be imported already.
+    """
+    module, _, name = path.partition(":")
+    is_id = bool(name) and ("/" in name or re.search(r"-v\d+$", name))
+    return name if is_id and (module in sys.modules or not imported) else path
 
 
 def is_found(kind: type) -> bool:

@@ -38,6 +38,18 @@ def find_task(path: str) -> Any:
     return found
 
 
+def option_as_written(task: Task, name: str, value: Any, text: str) -> Any:
+    """The `value` of an option of `reset` that YAML makes of a text that a person wrote.
+
+    It stays the text where that is a word which YAML takes for a truth value or for nothing, such
+    as "false", and the secrets of the task are texts.
+    """
+    if not isinstance(value, bool | None):
+        return value
+    known = next(iter(task.secrets()), {}).get(name)
+    return text.strip() if isinstance(known, str) else value
+
+
 def require_task(found: Any, path: str) -> None:
     """Raise a ValueError unless what was found is a task or a class of tasks."""
     if not (issubclass(found, Task) if isclass(found) else isinstance(found, Task)):

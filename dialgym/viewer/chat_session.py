@@ -19,6 +19,7 @@ from dialgym.rollouts.player import make_dialogue
 from dialgym.simulators import Speaker, shown_to
 from dialgym.simulators.human import unclear
 from dialgym.tasks import Task
+from dialgym.tasks.lookup import option_as_written
 from dialgym.viewer.lines import pieces, rounded, turn
 from dialgym.views.speakers import other_party
 
@@ -274,7 +275,7 @@ def described(entry: RegistryEntry) -> dict[str, Any]:
     }
 
 
-def read_options(text: str) -> dict[str, Any]:
+def read_options(text: str, task: Task) -> dict[str, Any]:
     """Options of reset, as a person writes them: ``word=crane``, several with a ``;`` between.
 
     Raises:
@@ -285,7 +286,8 @@ def read_options(text: str) -> dict[str, Any]:
         name, equals, value = part.partition("=")
         if not equals:
             raise ValueError(f"options: expected NAME=VALUE, such as word=crane; got {part!r}.")
-        options[name.strip()] = parse_yaml(value, "options")
+        name, read = name.strip(), parse_yaml(value, "options")
+        options[name] = option_as_written(task, name, read, value)
     return options
 
 

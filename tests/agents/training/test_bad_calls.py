@@ -99,7 +99,7 @@ WRONG = {
     "wrapper as a setting": (
         lambda: train(env_kwargs={"wrapper": 1}), "'wrapper' is no setting of dialgym/Wordle"
     ),
-    "settings": (lambda: train(env_kwargs=3), "expected env_kwargs to be a mapping, got 3"),
+    "settings": (lambda: train(env_kwargs=3), "env_kwargs to be a mapping of names, got 3"),
     "n_layer": (
         lambda: learner("SequencePPO", policy_kwargs={"n_layer": "x"}),
         "n_layer of GPTConfig must be a whole number from 1; got 'x'",

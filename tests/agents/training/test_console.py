@@ -1,5 +1,6 @@
 """Messages of a run, what it refuses to overwrite, and its end by Ctrl-C."""
 
+import importlib
 import json
 import os
 import signal
@@ -7,18 +8,23 @@ import subprocess
 import sys
 from pathlib import Path
 
+import gymnasium as gym
 import pytest
+import yaml
 
 pytest.importorskip("stable_baselines3")
 import agents
 import dialgym
+from agents.storage.archive import model_archive
 from agents.training.callbacks import LearningCurve, LossCurve
-from agents.training.config import RECORD
+from agents.training.config import RECORD, TrainConfig
+from dialgym import registry, trust
 from dialgym.experiments.panel import panel_named
 from dialgym.experiments.protocol import score_policy
 from dialgym.language import CharTokenizer
 from tests.support.by_day import by_day
 from tests.support.commands import fail, run, succeed
+from tests.support.own_task import GUESS
 from tests.support.players import SMALL
 from tests.support.resuming import assert_same_run
 from tests.support.waiting import wait_until
@@ -98,6 +104,56 @@ def test_an_id_of_ones_own_is_part_of_the_command(tmp_path, monkeypatch):
     assert "Wishes-act" in succeed("evaluate", *command, "-n", "4", "--seeds", "0")
 
 
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    """A function that forgets what a process knows of the module `mine`, which registers a task."""
+    (tmp_path / "mine.py").write_text(GUESS.replace("MODULE", "mine"))
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(registry, "_added", {})
+
+    def forget():
+        sys.modules.pop("mine", None)
+        registry._added.clear()
+        trust._allowed.clear()
+        for name in [name for name in gym.registry if name.startswith("Guess-")]:
+            del gym.registry[name]
+
+    yield forget
+    forget()
+
+
+def test_commands_that_are_printed_know_the_module_of_an_id(own, tmp_path, monkeypatch):
+    name, brief = "mine:Guess-v0", ("--timesteps", "32", "--n-envs", "4", "-p", "n_steps=8")
+    text = succeed("train", "ppo", name, *brief, *PARAMETERS[4:], "--out", "run", "--device",
+                   "cpu", "--final-episodes", "0")  # fmt: skip
+    assert TrainConfig.from_run("run", trust=True).env_id == name
+    assert yaml.safe_load(Path("run/config.yml").read_text("utf-8"))["env_id"] == name
+    printed = {word: text.partition(f"dialgym {word} ")[2].splitlines()[0].split()
+               for word in ("evaluate", "report")}  # fmt: skip
+    for command in (["evaluate", *printed["evaluate"]], ["evaluate", "run", "--trust"]):
+        own()
+        assert "Guess-v0" in succeed(*command, "-n", "2", "--seeds", "0")
+    own()
+    assert "names 'mine:Guess-v0', which could run code" in fail("evaluate", "run")
+    importlib.import_module("mine")  # in Python, by who knows it
+    assert dialgym.evaluate("run", episodes=2, seeds=(0,)).by_id.keys() == {"Guess-v0"}
+    own()
+    assert "open run/report.html" in succeed("report", *printed["report"], "-n", "2")
+    own()
+    interrupted = TrainConfig.from_run("run", trust=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(agents, "run_training", interrupt)
+        said = run("train", "--resume", "run", "--trust").stderr.splitlines()[-1]
+    assert said == f"Go on with: dialgym train ppo {name} --resume run --trust"
+    own()
+    goes_on = ("--resume", "run", "--timesteps", "64")
+    assert "goes on    from 32 timesteps" in succeed("train", interrupted.algorithm, name, *goes_on)
+
+
+def interrupt(config):
+    raise KeyboardInterrupt
+
+
 # Where it was trained
 
 
@@ -139,6 +195,15 @@ def test_a_second_run_does_not_overwrite_the_first(tmp_path):
     assert (tmp_path / "model.zip").read_bytes() == before
     text = fail(*COMMAND, *PARAMETERS, "--out", str(tmp_path))
     assert f"dialgym train --resume {tmp_path}`; begin again with --force" in text
+    for wrong, message in [
+        ({"hyperparameters": {"learning_rate": -1}}, "learning_rate"),
+        ({"init_from": tmp_path / "nothing"}, "no saved model at"),
+        ({"init_from": tmp_path}, "init_from: expected something outside of the run that force"),
+    ]:
+        with pytest.raises((ValueError, FileNotFoundError), match=message):
+            train(tmp_path, force=True, **wrong)
+    assert (tmp_path / "model.zip").read_bytes() == before
+    assert (tmp_path / "checkpoint.zip").exists()
     (tmp_path / "mine.txt").write_text("kept")
     train(tmp_path, seed=2, force=True, checkpoint_every=0)
     assert (tmp_path / "model.zip").read_bytes() != before
@@ -175,14 +240,20 @@ def test_an_interrupted_run_leaves_a_checkpoint_and_goes_on_exactly(tmp_path, mo
     train(tmp_path / "whole", total_timesteps=900)
     with monkeypatch.context() as patch:
         interrupt_at(patch, LearningCurve, 2)
+        patch.setattr(LearningCurve, "seconds", 1000.0)
         with pytest.raises(agents.Interrupted, match="interrupted at 576 timesteps") as caught:
             train(tmp_path / "cut", total_timesteps=900)
     assert caught.value.folder == tmp_path / "cut"
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     with pytest.warns(UserWarning, match="its model has learned for 576 timesteps"):
         assert "return" in succeed("evaluate", str(tmp_path / "cut"), "-n", "4")
+    with monkeypatch.context() as patch:  # as in a process that has loaded no algorithm yet
+        patch.delitem(sys.modules, "agents.buffers.sequences")
+        with pytest.warns(UserWarning, match="has learned for 576 timesteps"):
+            model_archive(tmp_path / "cut" / "checkpoint.zip")
     train(tmp_path / "cut", total_timesteps=900, resume=True)
     assert_same_run(tmp_path / "whole", tmp_path / "cut")
+    assert json.loads((tmp_path / "cut" / RECORD).read_text())["seconds"] > 1000
 
 
 @pytest.mark.parametrize(

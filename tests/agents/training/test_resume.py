@@ -49,6 +49,8 @@ def test_a_run_killed_and_resumed_equals_one_that_was_not(workers, more, tmp_pat
     assert start(whole, workers=workers, **more).wait() == 0
     kill(start(killed, workers=workers, **more), killed)
     assert not (killed / "model.zip").exists()
+    evaluate = [sys.executable, "-m", "dialgym", "evaluate", str(killed), "-n", "4"]
+    assert subprocess.run(evaluate).returncode == 0  # in a process that knows only the file
     assert start(killed, workers=workers, resume=True, **more).wait() == 0
     assert evaluations(whole)["timesteps"] == [-(-i * 500 // 8) * 8 for i in range(1, 13)]
     assert_same_run(whole, killed)

@@ -226,14 +226,31 @@ def test_a_policy_is_left_out_where_there_is_none_of_its_name(tmp_path, monkeypa
 
 def test_benchmark_without_matplotlib_writes_the_rest(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    folder = tmp_path / "b[/v2] :x:"
     text = succeed("benchmark", "--policies", "random", "--ids", SMALL, "-n", "2",
-                   "--out", str(tmp_path))  # fmt: skip
+                   "--out", str(folder))  # fmt: skip
     assert "without pictures: drawing pictures needs matplotlib" in text
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
+    assert f"in {folder}: results.json, table.md" in text
+    assert sorted(path.name for path in folder.iterdir()) == [
         "games.txt",
         "results.json",
         "table.md",
     ]
+
+
+def test_settings_of_saved_models_need_one():
+    given = ("--policies", "random,optimal", "--ids", SMALL, "-p", "beta=4")
+    assert "expected some among the policies, got random, optimal" in fail("benchmark", *given)
+
+
+@pytest.mark.parametrize("command", ["evaluate --json", "benchmark --html", "benchmark --out"])
+def test_what_cannot_be_written_is_said_before_anything_is_played(command, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    name, option = command.split()
+    monkeypatch.setattr(f"dialgym.experiments.{name}", None)
+    policy = ("random", SMALL) if name == "evaluate" else ("--policies", "random", "--ids", SMALL)
+    out = ("--out", str(tmp_path / "scores")) if option == "--html" else ()
+    assert "file" in fail(name, *policy, *out, option, str(tmp_path / "file" / "there"))
 
 
 def test_benchmark_finds_the_newest_run(tmp_path, monkeypatch):

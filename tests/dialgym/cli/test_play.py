@@ -32,6 +32,14 @@ def test_hints_tell_what_is_left():
     assert "2 possible, hint: " in text
 
 
+def test_hints_are_for_who_plays():
+    assert "--hints: for who plays" in fail("play", SMALL, "--policy", "optimal", "--hints")
+
+
+def test_an_option_that_is_a_word_of_yaml_stays_a_word():
+    assert "Goodbye" in succeed("play", "Wordle-v0", "-o", "word=false", keys="/quit\n")
+
+
 def test_what_the_rules_do_not_foresee_is_asked_again():
     text = succeed("play", SMALL, "-o", "word=sleep", keys="zzzzz\nsleep\n")
     assert "'zzzzz' is not what the rules foresee here" in text

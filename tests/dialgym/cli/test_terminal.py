@@ -10,6 +10,7 @@ from types import ModuleType
 import pytest
 
 from dialgym import cli
+from dialgym.cli.terminal import prepare_terminal
 
 ROOT = Path(__file__).parents[3]
 BARE = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "COLUMNS": "0"}
@@ -81,6 +82,13 @@ def test_data_with_accents_is_viewed(games):
         assert process.returncode in (0, 128 + signal.SIGTERM), errors
     finally:
         process.kill()
+
+
+def test_a_closed_input_has_nothing_to_read(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", None)
+    prepare_terminal()
+    with sys.stdin as nothing:
+        assert nothing.read() == ""
 
 
 def test_an_interrupt_while_packages_are_imported_is_one_line(monkeypatch, capsys):

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from dialgym.registry import entry_of, make_task
 from dialgym.viewer.api import open_viewer
-from dialgym.viewer.chat_session import ChatChoice, ChatSession
+from dialgym.viewer.chat_session import ChatChoice, ChatSession, read_options
 from dialgym.viewer.query import Query
 
 SMALL = "dialgym/Wordle-20-v0"
@@ -121,6 +122,12 @@ def test_what_cannot_begin_is_said(viewer):
         viewer.say(Query({"game": "0", "text": "a"}))
     with pytest.raises(LookupError, match="--model"):
         viewer.chat(Query({"text": "hello"}))
+
+
+def test_an_option_that_is_a_word_of_yaml_stays_a_word():
+    words, comments = (make_task(entry_of(f"{name}-v0"), {}) for name in ("Wordle", "Comments"))
+    assert read_options("word= false ; size=3", words) == {"word": "false", "size": 3}
+    assert read_options("index=null", comments) == {"index": None}
 
 
 def test_an_environment_is_described_before_it_begins(viewer):
