@@ -103,6 +103,7 @@ def test_it_begins_with_the_model_of_the_other_learners_row_without_training_it_
         assert weight.tolist() == clone[name].tolist(), name
 
 
+@pytest.mark.slow
 def test_a_chain_of_learners_is_trained_whole_by_itself_and_beside_their_rows(
     tmp_path, monkeypatch
 ):

@@ -237,6 +237,7 @@ def test_better_episodes_with_their_statistics_are_found_by_playing_again(done, 
     assert "another checksum" in text
 
 
+@pytest.mark.slow
 def test_all_rows_of_a_panel_play_again_alike(done):
     text = succeed("leaderboard", "check", str(done / "tiny"), "--replay")
     assert text.count("played again alike") == 10

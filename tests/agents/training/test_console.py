@@ -236,6 +236,7 @@ def interrupt_at(monkeypatch, kind, rollouts, number=signal.SIGINT):
     monkeypatch.setattr(kind, "_on_rollout_end", ended)
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_leaves_a_checkpoint_and_goes_on_exactly(tmp_path, monkeypatch):
     train(tmp_path / "whole", total_timesteps=900)
     with monkeypatch.context() as patch:

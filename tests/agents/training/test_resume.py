@@ -122,6 +122,7 @@ def test_resuming_with_other_hyperparameters_is_one_clear_error(tmp_path):
     assert longer.num_timesteps >= 400
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_with_another_number_of_workers(tmp_path):
     arguments = {**ARGUMENTS, "hyperparameters": SMALL, "seed": 3}
     agents.train(total_timesteps=200, log_dir=tmp_path / "begun", **arguments)

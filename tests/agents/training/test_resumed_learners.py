@@ -111,7 +111,6 @@ RUNS = {
         WORDS,
         {**TOKENS, "n_steps": 48, "critic_steps": 2, "replay_batch": 3, "warmup": 1},
         500,
-        True,
     ),
     **{
         name: Run(name, WORDS, STORED, 8)
