@@ -20,9 +20,10 @@ from dialgym.language.tokenizers import PAD, TAGS
 
 
 class Sampler:
-    """Choose the dialogues of each gradient step: in each epoch all of them once, in a new order.
+    """Choose the dialogues of each gradient step: in each epoch none twice, in a new order.
 
-    The order follows from seed and step alone, so that a resumed run goes on exactly.
+    What is left over of whole batches is left out of that epoch. The order follows from seed and
+    step alone, so that a resumed run goes on exactly.
 
     Args:
         dialogues: of an epoch.
@@ -34,7 +35,7 @@ class Sampler:
     def __init__(self, dialogues: int, batch_size: int, seed: int, endless: bool = False) -> None:
         self.dialogues, self.seed, self.endless = dialogues, seed, endless
         self.batch_size = min(batch_size, dialogues)
-        self.steps = dialogues // self.batch_size  # of an epoch; what is left over waits
+        self.steps = dialogues // self.batch_size  # of an epoch
         self._epoch, self._order = -1, np.zeros(0, np.int64)
 
     def rows(self, step: int) -> np.ndarray:

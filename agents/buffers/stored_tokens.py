@@ -14,7 +14,7 @@ from dialgym.datasets import Dataset, TokenData
 from dialgym.errors import with_settings
 from dialgym.io.objects import without_module
 from dialgym.language import Tokenizer
-from dialgym.language.tokenizers import END, UNK
+from dialgym.language.tokenizers import END, TAGS, UNK
 
 WARNED, REFUSED = 0.01, 0.5
 """Shares of a learner's tokens that a vocabulary may lack."""
@@ -31,8 +31,8 @@ def token_data(dataset: Any, space: Any, env_id: str | None = None) -> TokenData
         env_id: of the env, where it is one of dialgym's.
 
     Raises:
-        ValueError: the dialogues were held in another env or cannot be written in that space, or
-            there are none.
+        ValueError: the dialogues were held in another env, are of another party's learner or
+            cannot be written in that space, or there are none.
     """
     dataset = loaded(dataset)
     check_environment(dataset, env_id)
@@ -45,6 +45,7 @@ def token_data(dataset: Any, space: Any, env_id: str | None = None) -> TokenData
             "dataset: expected a dialgym Dataset, its TokenData, or the path of one, got "
             f"{type(dataset).__name__}; make one with dialgym.collect"
         )
+    _check_party(dataset, space)
     expected = (space.shape[0], int(space.high.max()) + 1)
     if (dataset.window, dataset.vocab_size) != expected:
         raise ValueError(
@@ -84,6 +85,18 @@ def with_token_reward(data: TokenData, settings: Mapping[str, Any] | None) -> To
             f"{dict(by_token)!r:.80}; ids go into a JSON file, by_token: FILE"
         )
     return with_settings(data.with_token_rewards, "token_reward", settings)  # type: ignore[no-any-return]
+
+
+def _check_party(data: TokenData, space: Any) -> None:
+    """Raises ValueError for dialogues whose learner is not that of the env, where it has tags."""
+    own, tag = data.layout, getattr(space, "learner_tag", None)
+    if tag not in (None, own.tag):
+        learner = next(name for name, its in TAGS.items() if its == tag)
+        raise ValueError(
+            f"dataset: expected dialogues whose learner is the {learner}, as in the env, got those "
+            f"of the {own.party}; collect them with env_kwargs={{'learner': {learner!r}}}, or make "
+            f"the env with learner={own.party!r}"
+        )
 
 
 def _check_known(dataset: Dataset, data: TokenData) -> None:

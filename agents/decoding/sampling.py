@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
+from stable_baselines3.common.policies import BasePolicy
 from torch import Tensor
 
 from agents.decoding.distributions import nucleus
 from agents.models.masking import FORBIDDEN
 from agents.models.observations import Observed
+from dialgym.errors import finite_number, settings_as, whole_number
 from dialgym.language.tokenizers import END, FIRST_TEXT, PAD
 
 Seed = int | torch.Generator | None
@@ -41,17 +43,9 @@ class Sampling:
     deterministic: bool = False
 
     def __post_init__(self) -> None:
-        if not self.temperature > 0:
-            raise ValueError(
-                f"sampling: temperature must be above 0, got {self.temperature}; "
-                "deterministic=True says the likeliest"
-            )
-        for name in ("top_k", "max_tokens"):
-            count = getattr(self, name)
-            if count is not None and count < 1:
-                raise ValueError(f"sampling: {name} must be at least 1 or None, got {count}")
-        if self.top_p is not None and not 0 < self.top_p <= 1:
-            raise ValueError(f"sampling: top_p must be above 0 and at most 1, got {self.top_p}")
+        check_drawing("sampling", self, "")
+        if self.max_tokens is not None:
+            whole_number("max_tokens", self.max_tokens, "sampling")
 
     def logits(self, logits: Tensor) -> Tensor:
         """Logits (B, V) to draw by; those of forbidden tokens stay at a large negative number."""
@@ -72,6 +66,39 @@ class Sampling:
         kept = cut_off(logits[None], self.top_k, self.top_p)
         uniform = torch.rand(1, generator=generator, dtype=torch.float64)
         return int(draw(kept.log_softmax(-1), uniform.to(logits.device)))
+
+
+class SampledPolicy(BasePolicy):
+    """Part of a policy that `agents.with_decoding` tells how to draw; first among its bases.
+
+    Args:
+        sampling: settings of `Sampling` by which `predict` draws, and no update.
+        args, kwargs: of the other base.
+    """
+
+    def __init__(
+        self, *args: Any, sampling: Sampling | Mapping[str, Any] | None = None, **kwargs: Any
+    ) -> None:
+        self.sampling = settings_as(Sampling, "sampling", sampling)
+        super().__init__(*args, **kwargs)
+
+    def _get_constructor_parameters(self) -> dict[str, Any]:
+        return {**super()._get_constructor_parameters(), "sampling": asdict(self.sampling)}
+
+
+def check_drawing(where: str, settings: Any, *prefixes: str) -> None:
+    """Raise a ValueError for a temperature, or a top_k or top_p of a prefix, that cannot be."""
+    if not finite_number(f"temperature of {where}", settings.temperature) > 0:
+        raise ValueError(
+            f"{where}: temperature must be above 0, got {settings.temperature}; deterministic=True "
+            "takes the likeliest"
+        )
+    for prefix in prefixes:
+        k, p = getattr(settings, f"{prefix}top_k"), getattr(settings, f"{prefix}top_p")
+        if k is not None:
+            whole_number(f"{prefix}top_k", k, where)
+        if p is not None and not 0 < finite_number(f"{prefix}top_p of {where}", p) <= 1:
+            raise ValueError(f"{where}: {prefix}top_p must be above 0 and at most 1, got {p}")
 
 
 def generator_of(seed: Seed) -> torch.Generator:

@@ -38,6 +38,8 @@ from dialgym.optional import require
 ADAPTER = "adapter"
 """The folder of low-rank adapters, within that of the model beneath them."""
 LORA = ("merged", "apart")
+BESIDE = ("features", "return_embedding")
+"""Parts by which a policy reads more than tokens."""
 TEMPLATE = (
     "{%% for m in messages %%}{%% if m['content'] %%}"
     "{{ '%(own)s' if m['role'] == 'assistant' else '%(other)s' }}{{ m['content'] }}{{ '%(end)s' }}"
@@ -62,8 +64,8 @@ def save_pretrained(policy: Any, folder: str | Path, lora: str = "merged") -> Pa
         The folder.
 
     Raises:
-        ValueError: it is no GPT policy, its tokenizer is not known, or the folder holds other
-            things.
+        ValueError: it is no GPT policy, it reads more than tokens (features, a return to earn),
+            its tokenizer is not known, or the folder holds other things.
     """
     one_of("lora", lora, LORA, "save_pretrained")
     space = getattr(policy, "token_space", None)
@@ -72,6 +74,13 @@ def save_pretrained(policy: Any, folder: str | Path, lora: str = "merged") -> Pa
         raise ValueError(
             f"save_pretrained: expected a GPT policy that was made in an env of dialgym, whose "
             f"tokens are known; got {type(policy).__name__}."
+        )
+    beside = [part for part in BESIDE if getattr(policy, part, None) is not None]
+    if beside:
+        raise ValueError(
+            f"save_pretrained: expected a policy whose speech follows from the tokens alone, got "
+            f"{type(policy).__name__} with {', '.join(beside)}, which no language model of "
+            "transformers reads. Save it as a model (save), or clone what it says (BC)."
         )
     path = Path(folder)
     _check_folder(path)

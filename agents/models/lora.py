@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import nn
 
-from dialgym.errors import unknown
+from dialgym.errors import finite_number, unknown, whole_number
 from dialgym.optional import require
 
 DEFAULTS: dict[str, Any] = {"r": 8, "alpha": 16, "dropout": 0.0, "target_modules": None}
@@ -26,7 +26,8 @@ def add_lora(backbone: nn.Module, settings: Mapping[str, Any]) -> None:
             differ from the old one before any update.
 
     Raises:
-        ValueError: an unknown setting, dropout, or names that are no linear maps.
+        ValueError: an unknown setting, a number that cannot be, dropout, or names that are no
+            linear maps.
         ImportError: `peft` is not installed.
     """
     chosen = _checked(settings)
@@ -65,10 +66,19 @@ def _is_transposed(module: nn.Module) -> bool:
 
 
 def _checked(settings: Mapping[str, Any]) -> dict[str, Any]:
+    if not isinstance(settings, Mapping):
+        raise ValueError(f"lora: expected a mapping such as {{'r': 8}}, got {settings!r}")
     for name in settings:
         if name not in DEFAULTS:
             raise unknown("setting", name, DEFAULTS, "lora")
     chosen = {**DEFAULTS, **settings}
+    whole_number("r", chosen["r"], "lora")
+    if finite_number("alpha of lora", chosen["alpha"]) <= 0:
+        raise ValueError(f"lora: expected an alpha above 0, got {chosen['alpha']}")
+    if isinstance(chosen["target_modules"], str):
+        raise ValueError(
+            f"lora: expected target_modules as a list of names, got {chosen['target_modules']!r}"
+        )
     if chosen["dropout"] != 0:
         raise ValueError(
             f"lora: expected dropout 0, got {chosen['dropout']}; with dropout the new policy would "

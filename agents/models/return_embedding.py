@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -42,4 +43,11 @@ def add_to_embeddings(backbone: Any, what: Callable[[], Tensor | float]) -> None
     """Let a backbone add `what()`, (d,) or a number, to the embedding of each token it reads."""
     model = getattr(backbone, "model", None)
     embedding = backbone.wte if model is None else model.get_input_embeddings()
-    embedding.register_forward_hook(lambda module, inputs, output: output + what())
+    embedding.register_forward_hook(partial(_plus, what))  # copies with whom `what` is a method of
+
+
+def _plus(
+    what: Callable[[], Tensor | float], module: nn.Module, inputs: Any, output: Tensor
+) -> Tensor:
+    """The output of an embedding, and `what()`."""
+    return output + what()

@@ -21,6 +21,7 @@ from agents.offline.algorithm import Losses
 from agents.offline.bc import BC, BCOptions
 from agents.policies.gpt import GPTPolicy
 from dialgym.datasets import TokenData
+from dialgym.errors import finite_number
 
 
 class ReturnGPTPolicy(GPTPolicy):
@@ -53,7 +54,7 @@ class ReturnGPTPolicy(GPTPolicy):
 
     @target_return.setter
     def target_return(self, value: float) -> None:
-        self._target.fill_(value)
+        self._target.fill_(finite_number("target_return", value))
         self.caches.forget()  # their keys and values were of another return
 
     @contextmanager
@@ -85,7 +86,7 @@ class DecisionTransformer(BC):
         kwargs: further arguments of `OfflineAlgorithm`.
 
     Raises:
-        ValueError: as of `OfflineAlgorithm`.
+        ValueError: as of `OfflineAlgorithm`, or a return that is no finite number.
     """
 
     policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {"GPTPolicy": ReturnGPTPolicy}
@@ -101,6 +102,8 @@ class DecisionTransformer(BC):
         target_return: float | None = None,
         **kwargs: Unpack[BCOptions],
     ) -> None:
+        if target_return is not None:
+            finite_number("target_return of DecisionTransformer", target_return)
         self.target_return = target_return
         super().__init__(policy, env, dataset, **kwargs)
 

@@ -25,11 +25,13 @@ from torch import Tensor
 from agents.argument_checks import COUNT, require
 from agents.buffers.sequences import Sequences
 from agents.buffers.stored import DecisionBatch
+from agents.buffers.stored_tokens import token_data
 from agents.models.masking import FORBIDDEN
 from agents.offline.algorithm import OfflineAlgorithm
 from agents.offline.rank_accuracy import MOST_TOKENS
 from agents.policies.gpt import GPTPolicy, MaskableGPTPolicy
 from agents.policies.value import ValueGPTPolicy
+from agents.storage.models import trained_in
 
 READABLE = (GPTPolicy, MaskableGPTPolicy, ValueGPTPolicy)
 """Policies whose speech is a distribution of the next token, given the tokens before."""
@@ -190,7 +192,8 @@ class FittedEvaluation:
     Args:
         reader: a model whose trunk reads them; that of a clone, whose speech stands for that of
             who held the dialogues in `weighted`.
-        dataset: the dialogues, as an algorithm takes them.
+        dataset: the dialogues, with the rewards that were earned, whatever the reader learned from
+            (`normalize_rewards`, `token_reward`): a `Dataset`, `TokenData` or a path.
         gamma: discount from one token of the learner's to the next.
         ridge: see `fitted_value`.
         components: of the embeddings; all are taken where there are fewer.
@@ -211,7 +214,9 @@ class FittedEvaluation:
     ) -> None:
         require("FittedEvaluation", COUNT, components=components, groups=groups)
         self.reader, self.gamma, self.ridge = reader, gamma, ridge
-        data = reader.stored(dataset)
+        _check_readable(reader.policy)
+        place = (trained_in(reader) or {}).get("id")
+        data = token_data(dataset, reader.policy.token_space, place)
         self._sequences = [
             reader.read(data.batch(rows, gamma, trim=True))
             for rows in np.array_split(np.arange(len(data)), min(groups, len(data)))
@@ -300,12 +305,7 @@ def speech(policy: Any, batch: DecisionBatch, deterministic: bool = False) -> Te
     Raises:
         ValueError: the next token depends on more than the tokens before.
     """
-    if type(policy) not in READABLE:
-        names = ", ".join(kind.__name__ for kind in READABLE)
-        raise ValueError(
-            f"speech: expected a policy that is a distribution of the next token ({names}), got "
-            f"{type(policy).__name__}; play it with dialgym.evaluate"
-        )
+    _check_readable(policy)
     hidden = policy.backbone(batch.observations, batch.at)
     logits = policy.policy_head(hidden)
     if batch.allowed is not None:
@@ -324,6 +324,16 @@ def speech(policy: Any, batch: DecisionBatch, deterministic: bool = False) -> Te
         chosen = logits.argmax(-1, keepdim=True)
         return torch.zeros_like(logits, dtype=torch.float32).scatter(1, chosen, 1.0)
     return logits.float().softmax(-1)
+
+
+def _check_readable(policy: Any) -> None:
+    """Raises ValueError for a policy whose next token depends on more than the tokens before."""
+    if type(policy) not in READABLE:
+        names = ", ".join(kind.__name__ for kind in READABLE)
+        raise ValueError(
+            f"speech: expected a policy that is a distribution of the next token ({names}), got "
+            f"{type(policy).__name__}; play it with dialgym.evaluate"
+        )
 
 
 def _outer(states: np.ndarray, tokens: np.ndarray) -> np.ndarray:

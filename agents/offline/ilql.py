@@ -116,8 +116,7 @@ class ValueAlgorithm(OfflineAlgorithm):
 
     def _setup_model(self) -> None:
         super()._setup_model()
-        apart = getattr(self.policy, "value_backbone", None) is not None
-        self.losses.check_taught(type(self).__name__, self.heads, apart)
+        self.losses.check_taught(type(self).__name__, self.heads, self.policy.values_apart)
         given = self.policy_kwargs.get("decoding", {})
         self.policy.decoding = self.policy.decoding_class(**{**self.decoding_defaults, **given})
 

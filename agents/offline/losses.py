@@ -96,8 +96,8 @@ class ValueLosses:
         if apart and {*heads} <= {"policy", *self.detach}:
             raise ValueError(
                 f"{learner}: losses with detach={list(self.detach)} leave a trunk of the values' "
-                "own as it was drawn; give policy_kwargs with share_features_extractor=True, or "
-                "leave detach out"
+                "own as it was drawn; leave detach out, or of a GPT give policy_kwargs with "
+                "share_features_extractor=True"
             )
 
     def check(self, learner: str, awac_beta: float, words: bool) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Unpack
 
 import numpy as np
@@ -17,8 +19,24 @@ from agents.models.heads import chosen
 from agents.offline.algorithm import Losses
 from agents.offline.ilql import TokenValueOptions, ValueAlgorithm
 from agents.offline.losses import next_values
+from agents.policies.value import Decoding
 from dialgym.datasets import ActData
-from dialgym.errors import one_of
+from dialgym.errors import finite_number, one_of
+
+
+@dataclass
+class CorrectionDecoding(Decoding):
+    """Settings by which tokens are chosen where h, a correction of the logits, stands for Q - V."""
+
+    of_advantages: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.advantage_clip is not None or self.weights != "exp":
+            raise ValueError(
+                "QSFT: advantage_clip and weights='sign' of decoding ask for advantages, and there "
+                "are none: speech adds beta times a correction of the logits; leave them out"
+            )
 
 
 class QSFT(ValueAlgorithm):
@@ -72,7 +90,7 @@ class QSFT(ValueAlgorithm):
     ) -> None:
         require("QSFT", FRACTION, support=support)
         self.q_weight, self.policy_weight, self.support = q_weight, policy_weight, support
-        self.value_range = value_range
+        self.value_range = None if value_range is None else _range(value_range)
         super().__init__(policy, env, dataset, **kwargs)
 
     def _setup_model(self) -> None:
@@ -84,12 +102,7 @@ class QSFT(ValueAlgorithm):
             )
         for head in self.losses.detach:
             one_of("detach", head, self.heads, "losses of QSFT")
-        decoding = self.policy.decoding
-        if decoding.advantage_clip is not None or decoding.weights != "exp":
-            raise ValueError(
-                "QSFT: advantage_clip and weights='sign' of decoding ask for advantages, and there "
-                "are none: speech adds beta times a correction of the logits; leave them out"
-            )
+        self.policy.decoding = CorrectionDecoding(**asdict(self.policy.decoding))
         if self.value_range is None and self.data is not None:
             self.value_range = self._seen_range()
         low, high = self.value_range or (0.0, 1.0)
@@ -155,6 +168,14 @@ class QSFT(ValueAlgorithm):
         following = torch.where(batch.not_done, low + (high - low) * next_values(best), 0.0)
         worth = batch.rewards + self.gamma * following
         return ((worth - low) / (high - low)).clamp(0, 1)
+
+
+def _range(given: Sequence[float]) -> tuple[float, float]:
+    """Two finite numbers; raises ValueError for anything else."""
+    if isinstance(given, str) or not isinstance(given, Sequence) or len(given) != 2:
+        raise ValueError(f"QSFT: expected value_range=(LEAST, GREATEST), got {given!r}")
+    low, high = (finite_number("value_range of QSFT", bound) for bound in given)
+    return low, high
 
 
 def log_total(log_pi: Tensor, h: Tensor) -> Tensor:

@@ -17,7 +17,7 @@ from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from stable_baselines3.common.type_aliases import PyTorchObs, Schedule
 from torch import Tensor, nn
 
-from agents.decoding.sampling import Sampling
+from agents.decoding.sampling import SampledPolicy, Sampling
 from agents.models.bernoulli import MaskedBernoulli, logit
 from agents.models.build import make_optimizer
 from agents.models.heads import chosen
@@ -26,7 +26,7 @@ from agents.policies.gpt import MASK_TYPES
 from agents.policies.value import ValueHeads, follow
 
 
-class BeliefPolicy(MaskableActorCriticPolicy):
+class BeliefPolicy(SampledPolicy, MaskableActorCriticPolicy):  # type: ignore[misc]
     """`MaskableActorCriticPolicy` of sb3-contrib over beliefs of stored dialogues.
 
     The stock MaskablePPO takes it too: a clone is a beginning for online learning. Where several
@@ -38,7 +38,8 @@ class BeliefPolicy(MaskableActorCriticPolicy):
             log-probability is that of the distribution that it was not drawn from.
         initial_rate: of `MultiBinary` actions, the probability with which an untrained policy
             chooses each act.
-        kwargs: the other arguments of that class, such as `net_arch`.
+        kwargs: the other arguments of that class, such as `net_arch`, and of `Discrete` actions
+            `sampling`, as of `GPTActorCritic`.
 
     Raises:
         ValueError: observations are no float vectors, actions neither `Discrete` nor
@@ -57,7 +58,6 @@ class BeliefPolicy(MaskableActorCriticPolicy):
         if not 0 < initial_rate < 1:
             raise ValueError(f"initial_rate: expected a number from 0 to 1, got {initial_rate!r}")
         self.greedy_rollouts, self.initial_rate = greedy_rollouts, initial_rate
-        self.sampling = Sampling()  # of `with_decoding`
         if not _is_belief(observation_space):
             raise ValueError(
                 f"{type(self).__name__}: expected observations Box(B,) of floats, as act views "
@@ -65,6 +65,11 @@ class BeliefPolicy(MaskableActorCriticPolicy):
             )
         self._check_actions(action_space)
         super().__init__(observation_space, action_space, lr_schedule, **kwargs)
+        if self.sampling != Sampling() and not isinstance(action_space, spaces.Discrete):
+            raise ValueError(
+                f"{type(self).__name__}: sampling is for Discrete actions, one of which is drawn; "
+                f"got {action_space}; leave sampling out"
+            )
 
     def _build(self, lr_schedule: Schedule) -> None:
         if isinstance(self.action_space, spaces.MultiBinary):
@@ -185,6 +190,11 @@ class ValueBeliefPolicy(ValueHeads, BeliefPolicy):  # type: ignore[misc]
         self.optimizer = make_optimizer(self, lr_schedule)
 
     # What losses ask for
+
+    @property
+    def values_apart(self) -> bool:
+        """Return True if values have a trunk of their own, be it of one layer."""
+        return len(self.mlp_extractor.value_net) > 0
 
     def hidden_states(self, beliefs: Tensor, at: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Hidden states (n, d) of the decisions `at` (n,), for policy, values and targets."""

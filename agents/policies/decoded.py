@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from typing import Any
 
 from gymnasium import spaces
 
 from agents.decoding.repeats import fitting_repeats
-from agents.decoding.sampling import Sampling
 from agents.policies.belief import BeliefPolicy
 from agents.policies.gpt import GPTActorCritic
 from agents.policies.speakers import BeamSpeaker, RankedSpeaker
 from agents.policies.utterance import UtteranceGPTPolicy
 from agents.policies.value import ValueGPTPolicy, ValueHeads
-from dialgym.errors import finite_number, unknown
+from dialgym.errors import unknown
 from dialgym.rollouts.policies import DRAWING
 
 BEAM = ("beam", "max_tokens")
@@ -24,6 +23,9 @@ RANKED = ("candidates", "advantage_weight", "log_prob_weight", "max_tokens")
 
 def with_decoding(model: Any, **settings: Any) -> Any:
     """Change how a model speaks from now on; return it, or the speaker that speaks for it.
+
+    What was set before and is not given again stays. A learner that is saved keeps what is of
+    single tokens or acts, and `avoid_repeats`.
 
     Args:
         model: a learner or its policy, or an `agents.ChatAgent`.
@@ -41,9 +43,11 @@ def with_decoding(model: Any, **settings: Any) -> Any:
     check_known(policy, settings)
     tokens = {name: settings[name] for name in settings if name in _token_settings(policy)}
     spoken = {name: settings[name] for name in settings if name not in tokens}
-    _change_tokens(policy, tokens)
+    kept = _change_tokens(policy, tokens)
     if "avoid_repeats" in spoken:
-        _change_repeats(policy, spoken.pop("avoid_repeats"))
+        kept |= _change_repeats(policy, spoken.pop("avoid_repeats"))
+    if hasattr(model, "policy_kwargs"):
+        model.policy_kwargs = {**model.policy_kwargs, **kept}
     return _speaker(model, spoken) if spoken else model
 
 
@@ -77,19 +81,18 @@ def _utterance_settings(policy: Any) -> list[str]:
     return list(dict.fromkeys(["avoid_repeats", *BEAM, *ranked]))
 
 
-def _change_tokens(policy: Any, settings: Mapping[str, Any]) -> None:
-    """Set `policy.decoding`, or `policy.sampling` where it has no values."""
-    for name, value in settings.items():
-        if value is not None and name != "weights":
-            finite_number(name, value)
-    if isinstance(policy, ValueHeads):
-        policy.decoding = replace(policy.decoding, **settings)
-    elif settings:
-        policy.sampling = Sampling(**settings)
+def _change_tokens(policy: Any, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Set `policy.decoding`, or `policy.sampling` where it has no values; the argument for it."""
+    if not settings:
+        return {}
+    name = "decoding" if isinstance(policy, ValueHeads) else "sampling"
+    changed = replace(getattr(policy, name), **settings)
+    setattr(policy, name, changed)
+    return {name: asdict(changed)}
 
 
-def _change_repeats(policy: GPTActorCritic, least: float | None) -> None:
-    """Set `avoid_repeats` of a policy.
+def _change_repeats(policy: GPTActorCritic, least: float | None) -> dict[str, Any]:
+    """Set `avoid_repeats` of a policy; the argument for it.
 
     Raises:
         ValueError: it is no probability, or the observations do not tell whose an utterance is.
@@ -102,6 +105,7 @@ def _change_repeats(policy: GPTActorCritic, least: float | None) -> None:
             f"{type(policy.token_space).__name__}; leave it out"
         )
     policy.config["avoid_repeats"] = fitting
+    return {"avoid_repeats": fitting}
 
 
 def _speaker(model: Any, settings: dict[str, Any]) -> BeamSpeaker | RankedSpeaker:

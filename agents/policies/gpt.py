@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
@@ -17,13 +18,13 @@ import torch
 from gymnasium import spaces
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from stable_baselines3.common.distributions import Distribution
-from stable_baselines3.common.policies import ActorCriticPolicy, BasePolicy
+from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.type_aliases import PyTorchObs, Schedule
 from torch import Tensor
 
 from agents.decoding.distributions import TokenDistribution
 from agents.decoding.repeats import LEAST, Decided, fitting_repeats, unrepeated
-from agents.decoding.sampling import Masks, Sampling, say_tokens
+from agents.decoding.sampling import Masks, SampledPolicy, Sampling, say_tokens
 from agents.models.build import Execution, build_networks, make_optimizer
 from agents.models.cache import to_device
 from agents.models.exported import save_pretrained
@@ -45,14 +46,15 @@ MASK_TYPES = np.ndarray | Tensor
 
 
 class PolicyOptions(TypedDict, total=False):
-    """Arguments of all policies, as everywhere in Stable-Baselines3."""
+    """Arguments of all policies: those of Stable-Baselines3, and how they draw in play."""
 
     use_sde: bool
     optimizer_class: type[torch.optim.Optimizer]
     optimizer_kwargs: dict[str, Any] | None
+    sampling: Sampling | Mapping[str, Any] | None
 
 
-class GPTActorCritic(BasePolicy):
+class GPTActorCritic(SampledPolicy):
     """Base of all GPT policies; comes first among the bases of a policy class.
 
     Args:
@@ -90,9 +92,10 @@ class GPTActorCritic(BasePolicy):
             where an alternative has at least this probability; see `agents.decoding.repeats`. None,
             as where the space has no `learner_tag`, always takes the likeliest token.
         optimizer_class, optimizer_kwargs: as everywhere in Stable-Baselines3.
+        sampling: settings of `Sampling` by which `predict` draws, and no update.
 
     Raises:
-        ValueError: the spaces are not tokens in, token out.
+        ValueError: the spaces are not tokens in, token out, or a number that cannot be.
     """
 
     config: dict[str, Any]  # set before the parent's constructor, which calls `_build`
@@ -142,14 +145,8 @@ class GPTActorCritic(BasePolicy):
             "temperature": temperature,
             "avoid_repeats": fitting_repeats(avoid_repeats, token_space(observation_space)),
         }
-        super().__init__(
-            observation_space,
-            action_space,
-            lr_schedule,
-            net_arch=[],
-            ortho_init=False,  # would overwrite the GPT's own initialisation
-            **options,
-        )
+        own: dict[str, Any] = {"net_arch": [], "ortho_init": False}  # it has initial weights
+        super().__init__(observation_space, action_space, lr_schedule, **own, **options)
 
     @property
     def execution(self) -> Execution:
@@ -173,7 +170,6 @@ class GPTActorCritic(BasePolicy):
         self.masker = masker_of(space, "automaton") if c["mask"] else None
         self._build_features()
         self.planned_masks = PlannedMasks(space if c["mask"] else None, self.masker)
-        self.sampling = Sampling()  # of `with_decoding`
         self.caches = RolloutCaches(self.backbone, self.features)
         self.value_caches = self.caches
         if self.value_backbone is not None:
@@ -281,7 +277,8 @@ class GPTActorCritic(BasePolicy):
         hidden = value_hidden = self._read_whole(self.caches, seen)
         if self.value_backbone is not None:
             value_hidden = self._read_whole(self.value_caches, seen)
-        distribution = self._distribution(seen, hidden, action_masks)
+        logits = self._logits(seen, hidden, action_masks)  # as `forward` draws by
+        distribution = self.action_dist.proba_distribution(action_logits=logits)
         values = self.value_head(value_hidden)
         return values, distribution.log_prob(actions), distribution.entropy()
 
@@ -394,6 +391,7 @@ class GPTActorCritic(BasePolicy):
             "lr_schedule": self._dummy_schedule,
             "optimizer_class": self.optimizer_class,
             "optimizer_kwargs": self.optimizer_kwargs,
+            "sampling": asdict(self.sampling),
             **self.config,
         }
 

@@ -16,7 +16,7 @@ from agents.decoding.sampling import Masks, Sampling
 from agents.policies.gpt import GPTActorCritic
 from agents.policies.utterance import Plans, first_of, numbers, prompt_of
 from agents.policies.value import ValueGPTPolicy
-from dialgym.errors import whole_number
+from dialgym.errors import finite_number, whole_number
 from dialgym.rollouts.episodes import seed_policy
 from dialgym.rollouts.policies import training_place
 
@@ -130,7 +130,8 @@ class RankedSpeaker(Speaker):
         max_tokens: as of `Speaker`.
 
     Raises:
-        ValueError: the model's policy has no values of tokens, or they have a trunk of their own.
+        ValueError: the model's policy has no values of tokens, they have a trunk of their own or
+            are no advantages (Q-SFT), or a number that cannot be.
     """
 
     policy: ValueGPTPolicy
@@ -144,7 +145,8 @@ class RankedSpeaker(Speaker):
         max_tokens: int | None = None,
     ) -> None:
         super().__init__(model, max_tokens)
-        values = isinstance(self.policy, ValueGPTPolicy) and self.policy.q_outputs > 1
+        of_tokens = isinstance(self.policy, ValueGPTPolicy) and self.policy.q_outputs > 1
+        values = of_tokens and self.policy.decoding.of_advantages
         if not values or self.policy.value_backbone is not None:
             raise ValueError(
                 "RankedSpeaker: expected an agent with values of tokens on the policy's own trunk, "
@@ -152,7 +154,8 @@ class RankedSpeaker(Speaker):
                 f"{type(self.policy).__name__}"
             )
         self.candidates = whole_number("candidates", candidates, "RankedSpeaker")
-        self.advantage_weight, self.log_prob_weight = advantage_weight, log_prob_weight
+        self.advantage_weight = finite_number("advantage_weight", advantage_weight)
+        self.log_prob_weight = finite_number("log_prob_weight", log_prob_weight)
 
     def choose(self, prompts: Prompts, uniform: Tensor | None) -> Utterances:
         drawn = sample_utterances(self.policy, prompts, self.candidates, uniform, keep_hidden=True)

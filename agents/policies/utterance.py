@@ -22,9 +22,11 @@ from agents.decoding.generation import (
     sample_utterances,
 )
 from agents.decoding.sampling import Masks, Sampling
+from agents.models.observations import Observed
 from agents.models.prefixes import left_aligned, lengths_of
 from agents.policies.gpt import MASK_TYPES, GPTActorCritic
 from agents.policies.value import Decoding, ValueGPTPolicy
+from dialgym.errors import finite_number, whole_number
 
 Choose = Callable[[Tensor, np.ndarray], tuple[np.ndarray, np.ndarray]]
 """From observations (B, L) and the rows (r,) in question to tokens (r, K) and lengths (r,)."""
@@ -54,8 +56,10 @@ class UtteranceDecoding(Decoding):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.candidates < 1:
-            raise ValueError(f"decoding: candidates must be at least 1, got {self.candidates}")
+        whole_number("candidates", self.candidates, "decoding")
+        finite_number("log_prob_weight of decoding", self.log_prob_weight)
+        if self.max_tokens is not None:
+            whole_number("max_tokens", self.max_tokens, "decoding")
         if self.beta or self.advantage_clip is not None:
             raise ValueError(
                 "decoding: beta and advantage_clip are for advantages of single tokens, this "
@@ -192,12 +196,11 @@ class UtteranceGPTPolicy(ValueGPTPolicy):
         deterministic: bool = False,
         action_masks: MASK_TYPES | None = None,
     ) -> Tensor:
-        assert isinstance(observation, Tensor)
-        own = self.decoding
+        tokens, own = Observed.of(observation).tokens.to(self.device), self.decoding
         said = self.plans.say(
-            self, observation, self.best_of, own.candidates, own.max_tokens, deterministic
+            self, tokens, self.best_of, own.candidates, own.max_tokens, deterministic
         )
-        return torch.from_numpy(said).to(observation.device)
+        return torch.from_numpy(said).to(self.device)
 
     def utter(
         self,

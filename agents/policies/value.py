@@ -12,7 +12,7 @@ from stable_baselines3.common.distributions import Distribution
 from stable_baselines3.common.type_aliases import Schedule
 from torch import Tensor, nn
 
-from agents.decoding.sampling import cut_off
+from agents.decoding.sampling import Sampling, check_drawing, cut_off
 from agents.models.build import made_head, make_optimizer
 from agents.models.heads import MLPHead, token_log_probs
 from agents.models.masking import FORBIDDEN
@@ -31,6 +31,7 @@ class Decoding:
     A = min target Q - V (Snell et al. 2022, section 4.3). Set `model.policy.decoding` to change it.
 
     Attributes:
+        of_advantages: whether Q - V is an advantage, by which utterances can be ranked.
         beta: weight of the advantage; 0 speaks as the cloned policy.
         temperature: of the cloned policy.
         advantage_clip: advantages are cut off above it; None leaves them.
@@ -46,6 +47,7 @@ class Decoding:
         ValueError: a number that cannot be.
     """
 
+    of_advantages: ClassVar[bool] = True
     beta: float = 0.0
     temperature: float = 1.0
     advantage_clip: float | None = None
@@ -57,22 +59,17 @@ class Decoding:
     weights: str = "exp"
 
     def __post_init__(self) -> None:
-        if not self.temperature > 0:
-            raise ValueError(f"decoding: temperature must be above 0, got {self.temperature}")
+        check_drawing("decoding", self, "", "policy_")
+        for name in ("beta", "policy_weight"):
+            finite_number(f"{name} of decoding", getattr(self, name))
+        if self.advantage_clip is not None:
+            finite_number("advantage_clip of decoding", self.advantage_clip)
         one_of("weights", self.weights, WEIGHTINGS, "decoding")
         if self.weights == "sign" and not 0 <= self.beta < 1:
             raise ValueError(
                 "decoding: beta must be from 0 to 1, 1 left out, with weights 'sign', got "
                 f"{self.beta}"
             )
-        for name in ("top_k", "policy_top_k"):
-            k = getattr(self, name)
-            if k is not None and k < 1:
-                raise ValueError(f"decoding: {name} must be at least 1 or None, got {k}")
-        for name in ("top_p", "policy_top_p"):
-            p = getattr(self, name)
-            if p is not None and not 0 < p <= 1:
-                raise ValueError(f"decoding: {name} must be above 0 and at most 1, got {p}")
 
     def clip(self, advantages: Tensor) -> Tensor:
         """Advantages of any shape, cut off above `advantage_clip`."""
@@ -173,6 +170,7 @@ class ValueHeads:
     decoding_class: ClassVar[type[Decoding]] = Decoding
     q_heads: nn.Module
     target_q_heads: nn.Module
+    sampling: Sampling
 
     def __init__(
         self,
@@ -186,6 +184,11 @@ class ValueHeads:
         self.decoding = made_decoding(self.decoding_class, decoding)
         self.q_head, self.value_bounds = q_head, ValueBounds(value_min, value_max)
         super().__init__(*args, **kwargs)
+        if self.sampling != Sampling():
+            raise ValueError(
+                f"{type(self).__name__}: expected decoding={{...}}, by which a policy with values "
+                f"draws, got sampling={self.sampling}; leave sampling out"
+            )
 
     def _build_q_heads(self, width: int, outputs: int) -> None:
         self.q_heads = QHeads(width, outputs, self.q_head)
@@ -264,6 +267,11 @@ class ValueGPTPolicy(ValueHeads, GPTPolicy):  # type: ignore[misc]
         return int(self.action_space.n)  # type: ignore[attr-defined]
 
     # What losses ask for
+
+    @property
+    def values_apart(self) -> bool:
+        """Return True if values have a trunk of their own."""
+        return self.value_backbone is not None
 
     def hidden_states(self, tokens: Tensor, at: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Hidden states (n, d) at the flat places `at` (n,), for policy, values and targets."""

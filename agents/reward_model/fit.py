@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -221,6 +222,20 @@ class SplitExamples:
             [item.context for item in examples.items for _ in item.replies],
             [reply for item in examples.items for reply in item.replies],
         )
+        if self.choices == 2:
+            self._warn_of_equals()
+
+    def _warn_of_equals(self) -> None:
+        """Warn of pairs whose replies differ only in what is cut off, or in unknown words."""
+        ids = [columns["input_ids"] for columns in self.encoded]
+        equal = sum(better == worse for better, worse in zip(ids[::2], ids[1::2]))
+        if equal:
+            warnings.warn(
+                f"reward model: the two replies of {equal} of {len(self)} pairs are the same "
+                f"tokens within max_length={self.network.max_length}, and teach nothing; give a "
+                "larger max_length, or leave them out",
+                stacklevel=4,
+            )
 
     def __len__(self) -> int:
         return len(self.scores)

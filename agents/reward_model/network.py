@@ -14,6 +14,7 @@ from agents.reward_model.reward_model_config import RewardModelConfig
 from dialgym.io.hub import model_folder, pretrained
 from dialgym.language.tokenizers import BPETokenizer
 from dialgym.optional import require
+from dialgym.rewards.models import encoded
 
 LONGEST = 256  # tokens, unless more are asked for
 PAD, CLS, SEP = "<pad>", "<cls>", "<sep>"
@@ -40,11 +41,8 @@ class Network:
         return next(layer for layer in reversed(layers) if layer.out_features == 1)
 
     def encode(self, contexts: Sequence[str], replies: Sequence[str]) -> list[dict[str, list[int]]]:
-        """The tokens of pairs, without padding."""
-        pairs = self.tokenizer(
-            list(contexts), list(replies), truncation=True, max_length=self.max_length
-        )
-        return [{name: pairs[name][i] for name in pairs} for i in range(len(contexts))]
+        """The tokens of pairs, without padding; see `dialgym.rewards.models.encoded`."""
+        return encoded(self.tokenizer, contexts, replies, most=self.max_length)
 
     def batch(self, encoded: Sequence[dict[str, list[int]]]) -> dict[str, Tensor]:
         """Inputs (n, T) of pairs, padded at the right."""

@@ -94,7 +94,7 @@ def run_measurement(
 
 def counted(values: np.ndarray) -> dict[str, int]:
     """Count the values of some episodes, least first."""
-    return {f"{value:g}": n for value, n in sorted(Counter(values.ravel().tolist()).items())}
+    return dict(Counter(f"{value:g}" for value in sorted(values.ravel().tolist())))
 
 
 def from_counts(counts: Mapping[str, int]) -> np.ndarray:

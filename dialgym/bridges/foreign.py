@@ -254,9 +254,8 @@ class ForeignTask(Task):
 
     def _begun(self, seed: int) -> Live:
         """A new session; while there is no room, others that can be made again are closed."""
-        self._live.close_left()
-        closed = 0
-        pauses: list[float] = []
+        self.release()
+        closed, pauses = 0, list[float]()
         while True:
             try:
                 return self._fresh(seed)
@@ -283,6 +282,10 @@ class ForeignTask(Task):
             "this process were closed for it, and no more wait. End those of others, play fewer "
             "at a time (num_envs), or start the server with more (max_concurrent_envs)."
         )
+
+    def release(self) -> None:
+        """Close the sessions of dialogues that nobody holds any more."""
+        self._live.close_left()
 
     def close(self) -> None:
         """Close the sessions that are open; dialogues that go on make them again."""
@@ -314,10 +317,7 @@ class ForeignTask(Task):
 
 
 def _solved(answer: Answer, total: float) -> bool:
-    for name in SUCCESS:
-        if name in answer.info:
-            return bool(answer.info[name])
-    return total > 0
+    return next((bool(answer.info[name]) for name in SUCCESS if name in answer.info), total > 0)
 
 
 class _Held(NamedTuple):

@@ -172,7 +172,7 @@ def _files(path: Path, split: str | None) -> Sequence[Path]:
             f"load_dataset: {str(path)!r} is no file of stored dialogues, which are Parquet. Make "
             f"a data set of it: `dialgym import {path} --out FOLDER`, or Dataset.from_dialogues."
         )
-    return [path]
+    return _of_split([path], path.parent.parent, split, str(path))  # its folder may tell it
 
 
 def _warn_of_lost(folder: Path, names: Set[str]) -> None:

@@ -9,7 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dialgym.errors import finite_number, whole_number
-from dialgym.experiments.judge_figures import FALSE, KAPPA, JudgedDialogues, agreement, figures_of
+from dialgym.experiments.judge_figures import (
+    FALSE,
+    FEWEST,
+    KAPPA,
+    JudgedDialogues,
+    agreement,
+    figures_of,
+)
 from dialgym.experiments.statistics import (
     PERCENT,
     Estimate,
@@ -29,6 +36,7 @@ from dialgym.simulators.language_model import DRAWN, LM, is_language_model
 from dialgym.tasks import Task
 from dialgym.versions import command_line, versions
 from dialgym.views.extras import whole_reply
+from dialgym.views.options import TASK
 
 LEAST = 2
 """Fewest goals."""
@@ -98,8 +106,8 @@ class JudgeCheck:
         found, wrong = self.figures[KAPPA], self.figures[FALSE]
         if found is None or wrong is None:
             return (
-                "No verdict: all dialogues succeed, or the judge and the rules say one thing of "
-                "all. Choose policies some of which fail."
+                f"No verdict: fewer than {FEWEST} dialogues succeed, or fail, or the judge and the "
+                "rules say one thing of all. Play more, with policies some of which fail."
             )
         beyond = "agrees" if self.tells_success else "is not shown to agree"
         calls = f"It calls {format_estimate(wrong, 1)} % of failures a success."
@@ -189,6 +197,7 @@ def judge_of(judge: JudgeLike) -> Reward:
 def judge_settings(judge: str | Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a judge, its name under ``reward`` where it is given one; see `judge_of`."""
     given = {"reward": judge} if isinstance(judge, str) else dict(judge)
+    given.pop(TASK, None)  # weight of the task's own reward
     inner = next(iter(given.values()), None)
     if len(given) == 1 and isinstance(inner, Mapping):  # {"lm_judge": {...}}
         return {"reward": next(iter(given)), **inner}

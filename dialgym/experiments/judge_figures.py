@@ -23,6 +23,9 @@ from dialgym.optional import require
 
 SHARE, CORRELATION = (0.0, 1.0), (-1.0, 1.0)
 """Bounds of figures."""
+FEWEST = 5
+"""Successes, and failures, below which nothing is said of a judge beyond chance: with fewer, what
+was simulated as 95 % intervals of Cohen's kappa held the truth in 55 to 93 % of cases."""
 Figure = Callable[..., float]
 """Of (P, E) arrays; NaN where they do not tell it."""
 
@@ -139,17 +142,19 @@ def figures_of(judged: JudgedDialogues) -> dict[str, Estimate | None]:
     scores, called, success, returns, words = judged
     pair, good = (called, success), int(success.sum())
     bad = success.size - good
+    rarer = min(good, bad)
+    tells = rarer >= FEWEST
     return {
         "agreement, %": agreement(*pair),
-        KAPPA: over_goals(kappa, pair, CORRELATION),
+        KAPPA: over_goals(kappa, pair, CORRELATION, rarer) if tells else None,
         FALSE: over_goals(false_success, pair, PERCENT, bad),
         "missed success, % of successes": over_goals(missed_success, pair, PERCENT, good),
-        "AUC": over_goals(auc, (scores, success), SHARE, min(good, bad)),
+        "AUC": over_goals(auc, (scores, success), SHARE, rarer) if tells else None,
         "rank correlation with the return": over_goals(
-            rank_correlation, (scores, returns), CORRELATION
+            rank_correlation, (scores, returns), CORRELATION, rarer
         ),
         "correlation with words said, given success": over_goals(
-            length_bias, (scores, words, success), CORRELATION
+            length_bias, (scores, words, success), CORRELATION, rarer
         ),
     }
 

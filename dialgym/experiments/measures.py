@@ -83,11 +83,13 @@ def with_measures(
 
 def replies_of(task: ReplyTask, part: EpisodeBatch) -> Iterator[Reply]:
     """The first reply of the learner in each dialogue, as the rewards saw it."""
-    if part.turns is None:
-        raise ValueError("measures need what was said: play with record=True")
+    if part.turns is None or part.options is None:
+        raise ValueError(
+            "measures: expected dialogues with what was said and the options of their resets, as "
+            "`Player(..., record=True)` plays them; got some without. Play them again."
+        )
     turns, begin = part.turns, 0
-    options = part.options or [{}] * len(part)
-    for seed, chosen, size in zip(part.seeds, options, turns.sizes, strict=True):
+    for seed, chosen, size in zip(part.seeds, part.options, turns.sizes, strict=True):
         own = range(begin, begin + size)
         text = next((turns.text[i] for i in own if turns.said[i]), "")
         yield task.first_reply(seed, text, chosen)

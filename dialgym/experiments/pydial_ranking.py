@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ DOMAINS = {"CR": "CamRestaurants", "SFR": "SFRestaurants", "LAP": "Laptops11"}
 NAMED = "PyDial"
 """The source of domains for which nothing stood in."""
 Tests = dict[tuple[str, int], PyDialRow]
-"""The last test of each run, by environment and seed."""
+"""The test at the end of each run, by environment and seed."""
 
 
 def fidelity_of(panel: Panel) -> str:
@@ -30,21 +31,38 @@ def fidelity_of(panel: Panel) -> str:
 def ranking_of_csv(panel: Panel, folder: Path) -> Ranking:
     """Rank the methods of a folder's tables by their rows of the panel's fidelity.
 
+    A training counts that was tested after all of the panel's dialogues; `Ranking.left_out` names
+    the methods of others.
+
     Raises:
         ValueError: there are no such rows, or files are not of this form.
     """
-    policies = [
-        policy
-        for file in sorted(folder.glob("*.csv"))
-        if (policy := _ranked_policy(panel, file, _rows_of(panel, file)))
-    ]
+    tables = {file: _rows_of(panel, file) for file in sorted(folder.glob("*.csv"))}
+    made = [_ranked_policy(panel, file, rows) for file, rows in tables.items()]
+    policies = [policy for policy in made if policy]
     if not policies:
         raise ValueError(
             f"panel {panel.name!r}: expected files such as dqn.csv in {str(folder)!r} with rows "
-            f"of fidelity {fidelity_of(panel)}, got none. "
+            f"of fidelity {fidelity_of(panel)} after {panel.stages[-1]} dialogues, got none. "
             f"Run `dialgym benchmark {panel.name} --results {folder}`."
         )
-    return Ranking.sorted(panel, policies, panel.metric)
+    ranking = Ranking.sorted(panel, policies, panel.metric)
+    return replace(ranking, left_out=[*_left_out(panel, tables)])
+
+
+def _left_out(panel: Panel, tables: Mapping[Path, Sequence[PyDialRow]]) -> Iterator[str]:
+    """Names of methods with trainings that were cut short, and how many of them."""
+    ids = {environment.id for environment in panel.environments}
+    for file, rows in tables.items():
+        own = [row for row in rows if _env_id(row) in ids]
+        whole = {(row.domain, row.env, row.seed) for row in own if _is_whole(panel, row)}
+        if cut := {(row.domain, row.env, row.seed) for row in own} - whole:
+            yield f"{file.stem} ({len(cut)})"
+
+
+def _is_whole(panel: Panel, row: PyDialRow) -> bool:
+    """True for a test after all dialogues of training, or of a scripted policy."""
+    return row.dialogues in (0, panel.stages[-1])
 
 
 def has_rows(panel: Panel, folder: Path) -> bool:
@@ -72,11 +90,10 @@ def training_seconds(panel: Panel, folder: Path) -> float:
 
 
 def _ranked_policy(panel: Panel, file: Path, rows: Sequence[PyDialRow]) -> RankedPolicy | None:
-    """A method by the last tests of its runs, of one fidelity; drawn where it learned so."""
+    """A method by the tests at the end of its runs, of one fidelity; drawn where it learned so."""
     tests: tuple[Tests, Tests] = {}, {}
     for row in rows:
-        known = tests[row.drawn].get((_env_id(row), row.seed))
-        if known is None or row.dialogues >= known.dialogues:
+        if _is_whole(panel, row):
             tests[row.drawn][_env_id(row), row.seed] = row
     greedy, drawn = tests
     main, rest = (drawn, greedy) if drawn else (greedy, {})

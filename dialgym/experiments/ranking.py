@@ -19,6 +19,7 @@ import numpy as np
 
 from dialgym.errors import unknown
 from dialgym.experiments.panel import Panel
+from dialgym.experiments.result import DRAWN, GREEDY
 from dialgym.experiments.row import AS_NAMED, SCRIPTED, ExperimentRow
 from dialgym.experiments.rules import Fingerprint, RowOrigin, older_rules
 from dialgym.experiments.significance import (
@@ -38,6 +39,10 @@ from dialgym.experiments.statistics import (
     pass_hat_k,
 )
 
+MIXED = "mixed"
+"""The actions of a row whose runs are not all played in one way."""
+OTHER = {DRAWN: GREEDY, GREEDY: DRAWN}
+"""The other way to play a model."""
 BOUNDS = {"success": PERCENT}
 """The least and the greatest value of metrics that have any."""
 
@@ -60,7 +65,7 @@ class RankedPolicy:
 
     Attributes:
         name: of it.
-        actions: how it is played: drawn, greedy or scripted.
+        actions: how it is played: drawn, greedy or scripted; mixed where its runs differ.
         scores: by id.
         other_scores: the same with the other actions, drawn or greedy; empty if scripted.
         success: (K, E) per cent, by id.
@@ -128,7 +133,8 @@ class RankedPolicy:
 
     def pass_k(self, k: int) -> float | None:
         """pass^k over the goals of all environments and runs; None where no goals were fixed."""
-        trials = [row.values["trials"].get(self.actions) for row in self.rows]
+        ways = [row.actions if self.actions == MIXED else self.actions for row in self.rows]
+        trials = [row.values["trials"].get(way) for row, way in zip(self.rows, ways)]
         passes = [pass_hat_k(np.array(t, bool), k) for t in trials if t and len(t[0]) >= k]
         return float(np.mean(passes)) if passes else None
 
@@ -161,7 +167,8 @@ def difference(first: RankedPolicy, second: RankedPolicy) -> Difference | None:
     if not common:
         return None
     paired = [a.seeds == b.seeds and a.values.shape == b.values.shape for a, b in common]
-    return welch_difference((a.values, b.values, pair) for (a, b), pair in zip(common, paired))
+    pairs = ((a.values, b.values, pair) for (a, b), pair in zip(common, paired))
+    return welch_difference(pairs, first.bounds)
 
 
 def improvement(first: RankedPolicy, second: RankedPolicy) -> Estimate | None:
@@ -190,12 +197,14 @@ class Ranking:
         rows: the highest mean first.
         metric: the panel's; the return where there are no references for scores.
         source: what stood in for the data that is named, if anything.
+        left_out: names of policies with trainings that were cut short, and how many of them.
     """
 
     panel: Panel
     rows: Sequence[RankedPolicy]
     metric: str
     source: str = AS_NAMED
+    left_out: Sequence[str] = ()
 
     @classmethod
     def all_of(
@@ -237,6 +246,16 @@ class Ranking:
         return [row.name for row in self.rows if not all(one.sealed for one in row.rows)]
 
     @property
+    def unlike(self) -> list[str]:
+        """Names of rows whose runs in an environment are not of one policy with its settings."""
+        found = []
+        for policy in self.rows:
+            pairs = {(row.id, row.policy_digits) for row in policy.rows}
+            if len(pairs) > len({row.id for row in policy.rows}):
+                found.append(policy.name)
+        return found
+
+    @property
     def unreplayable(self) -> list[str]:
         """Names of rows whose policies are not all here, so that they cannot be played again."""
         return [row.name for row in self.rows if not all(one.is_replayable for one in row.rows)]
@@ -263,7 +282,7 @@ class Ranking:
         """Of each row the best and the worst rank that the tests of differences leave open.
 
         Of all pairs of the table those differ whose p-value is at most `ALPHA` after Holm's
-        correction: that any of them is wrong has a probability of `ALPHA`. The others are tied:
+        correction: that any of them is wrong has a probability of about `ALPHA`. Others are tied:
         their ranks overlap. Rows that lack environments have no rank: they stand at the end, and
         are in no other row's way.
         """
@@ -310,8 +329,8 @@ def ranked_policy(
 ) -> RankedPolicy:
     """Put the rows of one name together, with actions as `asked`, else as they were trained."""
     played = asked if all(asked in row.values["episodes"] for row in rows) else None
-    actions = played or rows[0].actions
-    other = {"drawn": "greedy", "greedy": "drawn"}.get(actions, "")
+    ways = {played or row.actions for row in rows}
+    actions = ways.pop() if len(ways) == 1 else MIXED
     scores, others, success = {}, {}, {}
     for env_id in sorted({row.id for row in rows}):
         own = sorted((row for row in rows if row.id == env_id), key=lambda row: row.seed)
@@ -320,9 +339,14 @@ def ranked_policy(
             seeds, np.array([row.column(metric, played) for row in own], float)
         )
         success[env_id] = np.array([row.column("success", played) for row in own], float)
-        if other and all(other in row.values["episodes"] for row in own):
-            values = np.array([row.column(metric, other) for row in own], float)
-            others[env_id] = SeedScores(seeds, values)
+        values = [_other_column(row, metric, played or row.actions) for row in own]
+        if all(column is not None for column in values):
+            others[env_id] = SeedScores(seeds, np.array(values, float))
     origins = [row.origin for row in rows]
     bounds = BOUNDS.get(metric)
     return RankedPolicy(rows[0].name, actions, scores, others, success, rows, origins, bounds)
+
+
+def _other_column(row: ExperimentRow, metric: str, actions: str) -> np.ndarray | None:
+    """(E,) the metric as a run has it with the other actions; None where it was not played so."""
+    return row.column(metric, OTHER[actions]) if actions in OTHER else None

@@ -120,6 +120,14 @@ class ExperimentRow:
     # Its policy
 
     @property
+    def policy_digits(self) -> str:
+        """Hash of what runs of a name have in common: its policy and settings, but for a model."""
+        names = ["kind", "policy_kwargs"]
+        if self.values.get("kind") != "model":  # whose policy is a file, another for each seed
+            names += ["policy", "settings"]
+        return digest([self.values.get(name) for name in names])
+
+    @property
     def model_digits(self) -> str | None:
         """Hash of its model; None for a scripted policy."""
         hashes = self.values["hashes"]

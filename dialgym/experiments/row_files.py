@@ -31,10 +31,12 @@ def read_row(path: str | Path) -> ExperimentRow:
 def read_rows(folders: Iterable[Path], panel: Panel) -> list[ExperimentRow]:
     """Read the rows of a panel's version below folders; of equal ones that of the first folder.
 
+    Equal are those of one source of data, name, environment and seed.
+
     Raises:
         ValueError: a file is no row, is damaged, or lies where another row should.
     """
-    rows: dict[tuple[str, str, int], ExperimentRow] = {}
+    rows: dict[tuple[str, str, str, int], ExperimentRow] = {}
     for folder in folders:
         for file in sorted((folder / panel.name).glob("*/*-seed*.json")):
             values, sealed = _values(file)
@@ -43,7 +45,7 @@ def read_rows(folders: Iterable[Path], panel: Panel) -> list[ExperimentRow]:
             row = _checked(values, sealed, file)
             if wrong := path_problem(row):
                 raise ValueError(f"{str(file)!r}: {wrong}.")
-            rows.setdefault((row.name, row.id, row.seed), row)
+            rows.setdefault((row.source, row.name, row.id, row.seed), row)
     return list(rows.values())
 
 

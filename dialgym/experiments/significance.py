@@ -11,7 +11,9 @@ import numpy as np
 
 from dialgym.experiments.statistics import (
     QUANTILE,
+    ROUNDING,
     Estimate,
+    Interval,
     MeanVariance,
     mean_variance,
     runs_of,
@@ -31,45 +33,72 @@ class Difference(NamedTuple):
 
     Attributes:
         estimate: by how much the first is higher.
-        p_value: two-sided, of no difference; 1 where nothing tells how either varies.
+        p_value: two-sided, of no difference; 1 where nothing tells how they vary.
     """
 
     estimate: Estimate
     p_value: float
 
 
-def welch_difference(pairs: Iterable[tuple[np.ndarray, np.ndarray, bool]]) -> Difference:
+def welch_difference(
+    pairs: Iterable[tuple[np.ndarray, np.ndarray, bool]], bounds: Interval | None = None
+) -> Difference:
     """Estimate by how much the first of each pair of policies is higher, the mean over pairs.
 
     Interval and test are Student's t over runs, each pair's variances by themselves, with the
     degrees of freedom of Welch and Satterthwaite: a bootstrap of three runs would call one pair in
-    four of equal policies different. Where there is one run, its episodes vary.
+    four of equal policies different. Where there is one run, its episodes vary. Runs may be alike
+    by chance: of a figure with bounds, their mean varies at least as that of their episodes does.
+    Of any other figure that varies nowhere there is no interval, and the p-value is 1.
 
     Args:
         pairs: (K, E) and (L, F) values, and True where their rows are runs of the same seeds,
             which have played the same dialogues and are compared one by one.
+        bounds: the least and the greatest value that there can be, if there are any.
 
     Raises:
         ImportError: SciPy, of the extra ``agents``, is not installed.
     """
     values: list[float] = []
     variances: list[MeanVariance] = []
+    scale = 0.0
     for first, second, paired in pairs:
         values.append(float(first.mean() - second.mean()))
+        scale = max(scale, float(np.abs(first).max()), float(np.abs(second).max()))
         parts = [first - second] if paired else [first, second]
-        variances += map(mean_variance, parts)
+        variances += [_at_least_of_episodes(part, paired, bounds) for part in parts]
     value, (variance, freedom) = float(np.mean(values)), sum_variance(variances)
     variance /= len(values) ** 2
+    if abs(value) <= ROUNDING * scale:
+        value = 0.0
+    elif variance == 0:
+        variance = np.nan
     return Difference(
         t_estimate(value, variance, freedom), _t_test_p_value(value, variance, freedom)
     )
 
 
+def _at_least_of_episodes(
+    values: np.ndarray, paired: bool, bounds: Interval | None
+) -> MeanVariance:
+    """Variance of the mean of (K, E) values within bounds, or of differences of such in pairs.
+
+    It is no less than that of as many independent episodes and two more, as likely at either bound
+    (Agresti and Caffo 2000; of pairs, Agresti and Min 2005), which is above 0 at a bound, too.
+    """
+    found = mean_variance(values)
+    if bounds is None or values.shape[1] < 2:
+        return found
+    low, high = bounds
+    centred, n = values if paired else values - (low + high) / 2, values.size + 2
+    added = (high - low) ** 2 * (1.0 if paired else 0.5)
+    episodes = (float((centred**2).sum() + added) / n - (float(centred.sum()) / n) ** 2) / n
+    return found._replace(variance=max(found.variance, episodes))
+
+
 def _t_test_p_value(value: float, variance: float, freedom: float) -> float:
     if value == 0 or np.isnan(variance):
         return 1.0
-    if variance == 0:
-        return 0.0
     special = require("scipy.special", "agents", "tests of differences")
     return float(2 * special.stdtr(freedom, -abs(value) / variance**0.5))
 
@@ -92,8 +121,8 @@ def welch_p_value(first: np.ndarray, second: np.ndarray) -> float:
         second: (L,) means of trainings.
 
     Returns:
-        1 where the means are equal, and where either has one training alone: nothing tells how it
-        varies. 0 where they differ and no training does.
+        1 where the means are equal, and where either has one training alone, or those of neither
+        differ: nothing tells how they vary.
 
     Raises:
         ImportError: SciPy, of the extra ``agents``, is not installed.

@@ -16,6 +16,8 @@ LEVEL, QUANTILE = 0.95, 1.96
 Interval = tuple[float, float]
 PERCENT = (0.0, 100.0)
 """Bounds of rates in per cent."""
+ROUNDING = 1e-9
+"""Differences below this share of the figures themselves are of rounding alone."""
 
 
 class Estimate(NamedTuple):
@@ -96,7 +98,7 @@ def mean_variance(values: np.ndarray) -> MeanVariance:
 
 def _variance(values: np.ndarray) -> float:
     """Variance of n values, their squares over n; 0 where all are alike, whatever is rounded."""
-    return float(values.var()) if np.ptp(values) else 0.0
+    return float(values.var()) if np.ptp(values) > ROUNDING * np.abs(values).max() else 0.0
 
 
 def sum_variance(variances: Sequence[MeanVariance]) -> tuple[float, float]:

@@ -201,8 +201,9 @@ def all_rows(
 
 
 def first(row: Row, names: Sequence[str]) -> Any:
-    """The value of the first of the names that the row has; None where it has none."""
-    return next((row[name] for name in names if row.get(name) is not None), None)
+    """The first value that the row has under one of the names; None where all are empty."""
+    found = (row.get(name) for name in names)
+    return next((v for v in found if v is not None and not (isinstance(v, str) and not v)), None)
 
 
 def locate(data: Any, what: str, built_in: bool = True, patterns: Sequence[str] = FETCHED) -> Path:

@@ -25,6 +25,14 @@ _PLAIN = str.maketrans(
         "€": "EUR ",
         "¥": "JPY ",
         "°": " degrees",
+        **dict(zip("łŁøØđĐðÐıħĦ", "lLoOdDdDihH")),
+        "ß": "ss",
+        "æ": "ae",
+        "Æ": "AE",
+        "œ": "oe",
+        "Œ": "OE",
+        "þ": "th",
+        "Þ": "Th",
     }
 )
 _CONTROLS = dict.fromkeys([*range(32), 127], " ")
@@ -50,7 +58,8 @@ def render_transcript(utterances: Iterable[Utterance]) -> str:
 
 
 def plain(text: str) -> str:
-    """`text` in `CHARSET`, on one line: accents go, typographic marks become those of ASCII.
+    """`text` in `CHARSET`, on one line: accents go, other Latin letters and typographic marks
+    become those of ASCII.
 
     What has no such form is left out.
     """

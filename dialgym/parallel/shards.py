@@ -18,11 +18,12 @@ from dialgym.io.typed_json import Json
 from dialgym.parallel.pool import WorkerPool
 from dialgym.parallel.shared_arrays import FINAL, SEEN, SharedArrays, layout_of, open_memory
 from dialgym.views.arguments import (
+    BEFORE,
     Options,
     after_the_end,
     check_actions,
     check_count,
-    not_begun,
+    reset_needed,
     rows_by_options,
     seeds_of_rows,
     split_reset_mask,
@@ -73,7 +74,7 @@ class ShardedVectorEnv(SpecMixin, gym.vector.VectorEnv):
         if hasattr(template, "acts"):
             self.acts = template.acts
         self.steps_per_utterance = template.steps_per_utterance
-        self.options = template.options
+        self.options, self.each_step = template.options, template.each_step
         more = template.extra_parts
         self._info = BatchInfoForm(self.task, self.learner, num_envs, self.options.text_info, more)
         self._slices = _slices(num_envs, workers)
@@ -203,7 +204,9 @@ class ShardedVectorEnv(SpecMixin, gym.vector.VectorEnv):
 
     def close_extras(self, **kwargs: Any) -> None:
         """End the workers, which gives the shared memory back."""
-        self.pool.close()
+        if hasattr(self, "pool"):  # else its making failed; an older Gymnasium closes it then
+            self.pool.close()
+            self.task.release()
 
     def _require_idle(self, name: str) -> None:
         """Raise an error where a step is under way, or the pool cannot be asked."""
@@ -219,7 +222,7 @@ class ShardedVectorEnv(SpecMixin, gym.vector.VectorEnv):
         if self._failed:
             raise self._unlike()
         if not self._begun:
-            raise not_begun(self.task.name)
+            raise reset_needed(self.task.name, BEFORE)
 
     def _unlike(self) -> ResetNeeded:
         return ResetNeeded(

@@ -37,6 +37,7 @@ def main(socket: int, file: int) -> None:
                 error = portable(error, shard.where)
                 answer = pickle.dumps(("error", error, SPENT.since(before)))
             connection.send_bytes(answer)
+    shard.close()
 
 
 def _loads(message: bytes) -> tuple[str, tuple[Any, ...]]:
@@ -87,7 +88,6 @@ class Shard:
         )
         env: Any = make_batched_view(num_envs=stop - start, **make)
         self.env = env
-        self._each_step = {"action_mask", *env._extras.texts}  # keys that are always there
         self.arrays = SharedArrays(self._file, layout)
         os.close(self._file)
 
@@ -132,6 +132,11 @@ class Shard:
             if self._with_masks:
                 self.masks()
 
+    def close(self) -> None:
+        """Close the batch, if it was made."""
+        if hasattr(self, "env"):
+            self.env.close()
+
     def _answer(self, info: Info) -> Info | None:
         """The info without what travels in shared memory; None where it says nothing."""
         self.arrays["over"][self.rows] = self.env._over
@@ -141,7 +146,7 @@ class Shard:
             final = info.pop("final_obs")
             for row in info["_final_obs"].nonzero()[0].tolist():
                 self.arrays.put(FINAL, self.rows.start + row, final[row])
-        elif not self._each_step & info.keys() and not info["turn"].any():
+        elif not self.env.each_step & info.keys() and not info["turn"].any():
             return None
         return sparse_info(info)
 

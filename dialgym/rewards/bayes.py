@@ -7,7 +7,7 @@ learned in order to please the one need not please the other.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -85,5 +85,8 @@ class Judge(Reward):
 
     @cached_property
     def _trained(self) -> Any:
-        examples = [(reply.text, label) for reply, label in self.examples()]
-        return naive_bayes(examples, self.smoothing)
+        examples = ((reply.text, label) for reply, label in self.examples())
+        return _fitted(tuple(examples), self.smoothing)
+
+
+_fitted = lru_cache(2)(naive_bayes)  # judges of one task are made anew for each row

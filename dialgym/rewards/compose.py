@@ -1,5 +1,6 @@
 """Weighted sums of rewards, made from a specification."""
 
+import pickle
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -127,13 +128,22 @@ class Composite:
 
 
 def _key(reply: Reply) -> Hashable:
-    """Key of a reply; labels that cannot be hashed are told by how they print."""
+    """Key of a reply; labels that cannot be hashed are told by their pickle.
+
+    Raises:
+        ValueError: its text is none, or its context is a bare text.
+    """
     text, context, references, labels = reply
-    known = tuple(sorted(labels.items()))
+    if not isinstance(text, str) or isinstance(context, str):
+        raise ValueError(
+            "a reply to be scored has a text and a tuple of texts as its context; got "
+            f"text={text!r:.40}, context={context!r:.40}. Give `Reply(text, (text, ...))`."
+        )
+    known: Hashable
     try:
-        hash(known)
+        known = frozenset(labels.items())
     except TypeError:
-        known = repr(known)  # type: ignore[assignment]
+        known = pickle.dumps(labels)  # not how they print, which leaves out parts of an array
     return text, tuple(context), tuple(references), known
 
 

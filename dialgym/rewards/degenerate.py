@@ -51,7 +51,7 @@ def without_degenerate(scores: np.ndarray, replies: Sequence[Reply], worst: floa
 
 def is_degenerate(reply: Reply) -> bool:
     """Return True if a text is no reply at all."""
-    said = words(reply.text.replace("’", "'"))
+    said = words(reply.text)
     if not said:
         return True
     if len(said) < SHORTEST:

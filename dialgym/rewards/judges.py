@@ -41,9 +41,10 @@ class Sentiment(ClassifierReward):
 
     Each word of the lexicon has a value v from -2 to 2. Within three words before it and the same
     clause, an intensifier makes it 1.5 v or 0.5 v, and a negation -0.75 v. The score is
-    sum(v) / (1 + sum(|v|)). Of a model, it is the expected value of its label. By the
-    lexicon, a text that is no reply at all (`dialgym.rewards.degenerate`), or of which more than
-    `ROW` are words of the lexicon, has -1.
+    sum(v) / (1 + sum(|v|)). Of a model, it is the expected value of its label; where several labels
+    may hold at once that of their sum, cut off at -1 and 1. By the lexicon, a text that is no reply
+    at all (`dialgym.rewards.degenerate`), or of which more than `ROW` are words of the lexicon, has
+    -1.
 
     Attributes:
         values: what the labels of the model are worth, from -1 to 1; by default they are
@@ -57,7 +58,8 @@ class Sentiment(ClassifierReward):
     def score(self, replies: Sequence[Reply]) -> np.ndarray:
         """Scores (k,) from -1 to 1."""
         if self.model is not None:
-            return np.asarray(self.classifier.probabilities(replies, turns=0) @ self._worth)
+            expected = self.classifier.probabilities(replies, turns=0) @ self._worth
+            return np.asarray(np.clip(expected, *self.bounds))
         read = [self._read(tokens_of(reply.text)) for reply in replies]
         return without_degenerate(np.array(read, np.float64), replies, self.bounds[0])
 
@@ -122,6 +124,7 @@ class Intent(ClassifierReward):
     turns: int | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         one_of("measure", self.measure, ("probability", "hit"), "reward 'intent'")
         if self.model is None and self.examples is None:
             raise ValueError(

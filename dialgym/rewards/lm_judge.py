@@ -184,11 +184,11 @@ class LanguageModelJudge(ModelSettings, Reward):
         ]
 
     def _of_reply(self, reply: Reply) -> list[str]:
-        before = "\n".join(f"- {text}" for text in reply.context)
+        before = "\n".join(f"- {indented(text)}" for text in reply.context)
         return [
             "a reply in a dialogue",
             *([f"What was said before, a line an utterance:\n{before}"] if before else []),
-            f"The reply:\n- {reply.text}",
+            f"The reply:\n- {indented(reply.text)}",
             "How good is the reply?",
         ]
 
@@ -219,6 +219,11 @@ class LanguageModelJudge(ModelSettings, Reward):
     @cached_property
     def _loop(self) -> EventLoop:
         return EventLoop(self.concurrency)
+
+
+def indented(text: str) -> str:
+    """An utterance in which no line but the first begins as one of the messages' own would."""
+    return "\n  ".join(text.splitlines())
 
 
 def case_of(reply: Reply) -> JudgedDialogue:

@@ -55,6 +55,8 @@ class ReplyMetrics:
         spec = {name: {**hit.get(name, {}), **own.get(name, {})} for name in means}
         self._rewards = make_rewards(spec, examples, guarded=False) if spec else Composite([])
         self._bleu: Any = make_reward(BLEU, own.get(BLEU))
+        counting = {**own.get(BLEU, {}), "smooth": "none"}  # add-k changes what it counts
+        self._counter: Any = make_reward(BLEU, counting)
 
     def values(self, replies: Sequence[Reply]) -> dict[str, float]:
         """Each measure of these replies.
@@ -109,7 +111,7 @@ class ReplyMetrics:
 
     def _counts(self, reply: Reply) -> list[int]:
         """BLEU's counts of a reply: its length, that of its reference, matches, n-grams."""
-        counted = self._bleu.bleu.sentence_score(reply.text, list(references(reply, BLEU)))
+        counted = self._counter.bleu.sentence_score(reply.text, list(references(reply, BLEU)))
         return [counted.sys_len, counted.ref_len, *counted.counts, *counted.totals]
 
     def _value(self, name: str, sums: np.ndarray, k: int) -> float:

@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 
-from dialgym.errors import finite_number, one_of
+from dialgym.errors import finite_number, one_of, whole_number
 from dialgym.io.cache import LRU
 from dialgym.io.hub import model_folder, pretrained
 from dialgym.optional import require
@@ -15,6 +16,8 @@ from dialgym.rewards.base import Reply, Reward
 from dialgym.rewards.overlap import references
 
 DTYPES = ("float32", "bfloat16", "float16")
+SIZES = {"batch_size": 1, "max_length": 1, "turns": 0}
+"""Settings that are whole numbers, and the least of each."""
 UNLIMITED = 10**9
 """Tokenizers without a limit say that it is larger than this."""
 EMBEDDINGS_KEPT = 2**14
@@ -23,7 +26,8 @@ EMBEDDINGS_KEPT = 2**14
 def pair_of(reply: Reply, turns: int | None = None) -> tuple[str, str]:
     """Text that a model reads: the last `turns` utterances before the reply, or all, joined by
     line breaks, and the reply."""
-    context = reply.context if turns is None else reply.context[len(reply.context) - turns :]
+    skipped = 0 if turns is None else max(len(reply.context) - turns, 0)
+    context = reply.context[skipped:]
     return "\n".join(context), reply.text
 
 
@@ -35,8 +39,7 @@ class ClassifierReward(Reward):
         model: a folder, or ``hf:NAME`` or ``hf:NAME@REVISION`` of the Hugging Face hub.
         device: where it runs; ``auto`` is CUDA where there is one.
         batch_size: replies of one call of the model.
-        max_length: tokens it reads of a pair, its whole window by default. The longer of context
-            and reply is cut first, from its beginning.
+        max_length: tokens it reads of a pair, its whole window by default; see `encoded`.
         dtype: of its weights: ``float32``, ``bfloat16`` or ``float16``.
     """
 
@@ -46,11 +49,17 @@ class ClassifierReward(Reward):
     max_length: int | None = None
     dtype: str = "float32"
 
+    def __post_init__(self) -> None:
+        one_of("dtype", self.dtype, DTYPES, f"reward {self.name!r}")
+        for size, least in SIZES.items():
+            value = getattr(self, size, None)
+            if value is not None:
+                whole_number(size, value, f"reward {self.name!r}", least)
+
     @cached_property
     def classifier(self) -> "SequenceClassifier":
         """The model, loaded."""
         assert self.model is not None
-        one_of("dtype", self.dtype, DTYPES, f"reward {self.name!r}")
         classifier = SequenceClassifier(
             self.model, self.name, self.device, self.batch_size, self.max_length, self.dtype
         )
@@ -124,11 +133,8 @@ class SequenceClassifier:
         if not replies:
             return []
         contexts, texts = zip(*(pair_of(reply, turns) for reply in replies))
-        read = [list(texts)] if turns == 0 else [list(contexts), list(texts)]
-        # in one call: of a single pair, transformers leaves out an empty second text
-        cut = "longest_first" if self.max_length else False
-        table = self.tokenizer(*read, truncation=cut, max_length=self.max_length)
-        rows = [dict(zip(table, columns)) for columns in zip(*table.values())]
+        read = [texts] if turns == 0 else [contexts, texts]
+        rows = encoded(self.tokenizer, *read, most=self.max_length)
         return [row if row["input_ids"] else self._nothing(row) for row in rows]
 
     def _nothing(self, row: dict[str, list[int]]) -> dict[str, list[int]]:
@@ -142,6 +148,37 @@ class SequenceClassifier:
         with torch.inference_mode():
             logits = self.model(**batch).logits
         return np.asarray(logits.double().cpu().numpy())
+
+
+def encoded(tokenizer: Any, *texts: Sequence[str], most: int | None) -> list[dict[str, list[int]]]:
+    """The tokens of replies, or of contexts and replies, without padding.
+
+    Of more than `most` tokens the context loses its first ones. A reply that leaves the context no
+    room is cut too: then the longer of both loses its first ones until they are of one length.
+
+    Args:
+        tokenizer: of `transformers`, which cuts from the left.
+        texts: the replies, or the contexts and the replies.
+        most: of one row, what separates the texts included; None cuts nothing.
+    """
+
+    def rows_of(cut: str, rows: Sequence[int]) -> list[dict[str, list[int]]]:
+        # in one call: of a single pair, transformers leaves out an empty second text
+        read = [[column[row] for row in rows] for column in texts]
+        table = tokenizer(*read, truncation=cut if most else False, max_length=most)
+        return [dict(zip(table, columns)) for columns in zip(*table.values())]
+
+    found = rows_of("longest_first", range(len(texts[0])))
+    full = [row for row, columns in enumerate(found) if len(columns["input_ids"]) == most]
+    if most is None or len(texts) == 1 or not full:
+        return found
+    alone = tokenizer(
+        [""] * len(full), [texts[1][row] for row in full], truncation=True, max_length=most
+    )
+    fit = [row for row, ids in zip(full, alone["input_ids"]) if len(ids) < most]
+    for row, columns in zip(fit, rows_of("only_first", fit) if fit else ()):
+        found[row] = columns
+    return found
 
 
 def _load(path: str, name: str, dtype: str) -> tuple[Any, Any]:
@@ -207,6 +244,7 @@ class LearnedReward(ClassifierReward):
     values: Sequence[float] | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.model is None:
             raise ValueError("reward 'learned' needs `model`, a folder or hf:NAME of the hub.")
         if self.values is not None:
@@ -214,7 +252,7 @@ class LearnedReward(ClassifierReward):
             return
         low, high = (0.0, 1.0) if self.sigmoid else (-np.inf, np.inf)
         if self.clip is not None:
-            if len(self.clip) != 2:
+            if len(self.clip) != 2 or not all(isinstance(x, Real) and x == x for x in self.clip):
                 raise ValueError(
                     f"clip of reward 'learned' must be two numbers; got {self.clip!r}."
                 )
@@ -274,6 +312,7 @@ class Similarity(Reward):
 
     def __post_init__(self) -> None:
         one_of("to", self.to, ("references", "context"), "reward 'similarity'")
+        whole_number("batch_size", self.batch_size, "reward 'similarity'")
 
     def score(self, replies: Sequence[Reply]) -> np.ndarray:
         """Scores (k,) from -1 to 1; 0 where nothing was said before.

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dialgym.errors import one_of, whole_number
+from dialgym.errors import finite_number, one_of, share, whole_number
 from dialgym.optional import require
 from dialgym.rewards.base import Reply, Reward
 from dialgym.rewards.words import KEPT, Treebank, sentences, words
@@ -46,12 +46,13 @@ def references(reply: Reply, name: str) -> Sequence[str]:
     """The references of a reply.
 
     Raises:
-        ValueError: there are none.
+        ValueError: there are none, or a bare text, which would be read letter by letter.
     """
-    if not reply.references:
+    if not reply.references or isinstance(reply.references, str):
+        found = f"the text {reply.references!r:.40} alone" if reply.references else "none"
         raise ValueError(
-            f"reward {name!r} compares a reply with references, and {reply.text!r} has none. "
-            "Give it `references`, or use a reward that needs none."
+            f"reward {name!r} compares a reply with references, and {reply.text!r} has {found}. "
+            "Give it `references`, a tuple of texts, or use a reward that needs none."
         )
     return reply.references
 
@@ -103,6 +104,10 @@ class Meteor(Overlap):
 
     def __post_init__(self) -> None:
         one_of("tokenizer", self.tokenizer, ("treebank", "wordpunct", "split"), "reward 'meteor'")
+        share("alpha of reward 'meteor'", self.alpha)
+        share("gamma of reward 'meteor'", self.gamma)
+        if finite_number("beta of reward 'meteor'", self.beta) < 0:
+            raise ValueError(f"beta of reward 'meteor' must be 0 or more; got {self.beta!r}.")
 
     def compare(self, text: str, references: Sequence[str]) -> float:
         """The best score over the references."""

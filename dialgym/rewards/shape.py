@@ -30,7 +30,7 @@ class Length(Reward):
 
     def __post_init__(self) -> None:
         low, high = self.range
-        if not 0 <= low <= high or self.margin < 0:
+        if not 0 <= low <= high or not self.margin >= 0:
             raise ValueError(
                 "reward 'length' expects 0 <= low <= high and margin >= 0; "
                 f"got low {low}, high {high}, margin {self.margin}."

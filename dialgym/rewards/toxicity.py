@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from dialgym.errors import one_of
+from dialgym.errors import is_finite, one_of
 from dialgym.rewards.abuse import KINDS, read_abuse
 from dialgym.rewards.base import Reply
 from dialgym.rewards.classifier import Fit, TextClassifier, read_labelled, trained_classifier
@@ -66,8 +66,9 @@ class Toxicity(ClassifierReward):
     levels: Mapping[str, int] | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         one_of("measure", self.measure, ("label", "expected"), "reward 'toxicity'")
-        if len(self.values) != len(LEVELS) or not np.isfinite(self.values).all():
+        if len(self.values) != len(LEVELS) or not all(map(is_finite, self.values)):
             raise ValueError(f"reward 'toxicity' needs three finite values; got {self.values!r}.")
         if self.data is not None and self.model is not None:
             raise ValueError("reward 'toxicity' takes data or a model, not both.")

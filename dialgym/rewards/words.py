@@ -8,7 +8,7 @@ from importlib.resources import files
 
 from dialgym.optional import require
 
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 KEPT = 2**15  # words and texts remembered
 _PLAIN = re.compile(r"(?!.*'')[A-Za-z0-9 ,.?!'-]*[A-Za-z0-9][,.?!'-]*")
@@ -20,8 +20,8 @@ _ENDINGS = ("s", "es", "d", "ed", "r", "er", "est", "ing", "ly", "'s")
 
 
 def words(text: str) -> list[str]:
-    """The words in lower case: letters and digits, with apostrophes inside, no punctuation."""
-    return _WORD.findall(text.lower())
+    """The words in lower case: letters and digits, straight apostrophes inside, no punctuation."""
+    return _WORD.findall(text.lower().replace("’", "'"))
 
 
 def sentences(text: str) -> list[str]:

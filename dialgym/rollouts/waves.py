@@ -224,6 +224,7 @@ class _EnvWave:
         self, env: Any, jobs: Sequence[Job], options: Sequence[Mapping[str, Any]], record: bool
     ) -> None:
         self.env, self.own, self.jobs, self.record = env, env.unwrapped, jobs, record
+        self.options = options
         self.acts = record and hasattr(self.own, "act_names")
         k, n = len(jobs), env.num_envs
         self.seeds = [episode_seed(*job) for job in jobs]
@@ -337,6 +338,7 @@ class _EnvWave:
             self.truncated[:k],
             turns=self._turns(*columns[:3]) if columns else None,
             decisions=self._decisions(columns[0], *columns[3:]) if columns and self.acts else None,
+            options=self.options,
             metrics={name: values[:k] for name, values in self.metrics.items()},
             states=None if ended is None else [state.copy() for state in ended],
         )

@@ -348,9 +348,8 @@ class Task(ABC):
 
     def anchor(self, state: Any, party: str) -> str:
         """16 hexadecimal digits that name the situation of `party`, in any process and run."""
-        text = json.dumps(
-            [party, self.situation(state, party)], sort_keys=True, default=plain_value
-        )
+        known = [party, self.situation(state, party)]
+        text = json.dumps(known, sort_keys=True, default=plain_value)
         return blake2b(text.encode(), digest_size=8).hexdigest()
 
     def batch(self, size: int, learner: str, simulator: Speaker) -> DialogueBatch | None:
@@ -377,6 +376,9 @@ class Task(ABC):
     def picture(self, state: Any) -> np.ndarray | None:
         """The dialogue as an (H, W, 3) uint8 image, or None to draw its transcript."""
         return None
+
+    def release(self) -> None:  # noqa: B027
+        """Give back what is held open for dialogues that nobody holds any more: sessions."""
 
     def styled(self, utterance: Utterance) -> Sequence[tuple[str, str]]:
         """The text of an utterance in pieces that add up to it, each with a style of rich's."""

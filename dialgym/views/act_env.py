@@ -1,13 +1,15 @@
 """The act view: a dialogue act an action, what the learner knows or believes the observation."""
 
+from collections.abc import Sequence
 from operator import index
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.error import ResetNeeded
 
+from dialgym.language import Utterance
 from dialgym.tasks import Action, PartyActs, Task
+from dialgym.views.arguments import reset_needed
 from dialgym.views.single import DialogueEnv
 
 
@@ -46,8 +48,7 @@ class ActEnv(DialogueEnv, gym.Env):
             ResetNeeded: there is no dialogue under way.
             ValueError: the action is not one of the action space.
         """
-        if self._closed_because:
-            raise self._refuse()
+        self._require_open()
         chosen = check_act(action, self.acts, self.task.name)
         text = self.acts.say(self.dialogue.state, chosen, self.np_random)
         exchange, info = self._say(text)
@@ -57,7 +58,7 @@ class ActEnv(DialogueEnv, gym.Env):
     def action_masks(self) -> np.ndarray:
         """(A,) bool: the acts that can be chosen, or the entries of a vector that can be 1."""
         if self.dialogue.state is None:
-            raise ResetNeeded(f"{self.task.name}: action_masks() was called before reset().")
+            raise reset_needed(self.task.name, self._closed_because, "action_masks")
         return self.acts.mask(self.dialogue.state)
 
     def _observe(self) -> np.ndarray:
@@ -67,6 +68,18 @@ class ActEnv(DialogueEnv, gym.Env):
         if self._mask_in_info:
             info["action_mask"] = self.action_masks().astype(np.int8)
         return super()._more_info(info)
+
+
+class ActSide:
+    """Side of a party that chooses acts: what it has heard is in the state already."""
+
+    def append(self, utterances: Sequence[Utterance]) -> bool:
+        """All of them fit."""
+        return True
+
+    def open(self) -> bool:
+        """There is always room for one more act."""
+        return True
 
 
 def acts_of(task: Task, party: str) -> PartyActs:

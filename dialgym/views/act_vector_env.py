@@ -67,7 +67,7 @@ class ActVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
         active = self._begin_late()
         rows = chosen if self.acts.multiple else chosen.tolist()
         texts = [self._text(row, rows[row]) for row in active.tolist()]
-        return self._after(active, *self._exchange(active, np.array(texts, np.str_)))
+        return self._play(active, active, np.array(texts, np.str_))
 
     def _text(self, row: int, action: Any) -> str:
         return self.acts.say(self.dialogues.state(row), action, self._rngs[row])

@@ -8,19 +8,27 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 from gymnasium.error import ResetNeeded
+from gymnasium.utils.seeding import np_random
 
 Options = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 """Of a reset: those of all rows, or N of them, one for each row."""
+
+
+BEFORE = "before the first reset()"
+AFTER_THE_END = "after the end of the episode"
+FAILED = "after a step that failed halfway"
+CLOSED = "after close()"
+"""Reasons why there is no dialogue to go on with."""
 
 
 class SeedError(gym.error.Error, ValueError):
     """An impossible seed: Gymnasium's error, and a `ValueError` as those of all arguments."""
 
 
-def check_seed(seed: Any, name: str) -> Any:
-    """The seed; a `SeedError` unless it is None or a whole number from 0."""
+def check_seed(seed: Any, name: str) -> int | None:
+    """The seed as an int; a `SeedError` unless it is None or a whole number from 0."""
     if seed is None or (isinstance(seed, (int, np.integer)) and seed >= 0):
-        return seed
+        return None if seed is None else int(seed)
     raise SeedError(f"seed of {name}: expected a whole number from 0, or None; got {seed!r}.")
 
 
@@ -61,7 +69,7 @@ def seeds_of_rows(
     if seed is None:
         return None
     if isinstance(seed, (int, np.integer)):
-        return [int(check_seed(seed, name)) + i for i in range(num_envs)]
+        return [check_seed(int(seed) + i, name) for i in range(num_envs)]
     if isinstance(seed, (Sequence, np.ndarray)) and not isinstance(seed, (str, bytes)):
         if len(seed) == num_envs:
             return [check_seed(one, name) for one in seed]
@@ -69,6 +77,21 @@ def seeds_of_rows(
     else:
         got = f"{seed!r}"
     raise ValueError(f"seed of {name}: expected one whole number or {num_envs} of them; got {got}.")
+
+
+def generators(
+    before: Sequence[np.random.Generator],
+    seeds: Sequence[int | None] | None,
+    rows: np.ndarray,
+    num_envs: int,
+) -> list[np.random.Generator]:
+    """The generators of N rows: in `rows` new ones where there are seeds, or none `before`."""
+    seeds = seeds or [None] * num_envs
+    rngs: list[Any] = [*before] or [None] * num_envs
+    for row in rows.tolist():
+        if seeds[row] is not None or not before:
+            rngs[row] = np_random(seeds[row])[0]
+    return rngs
 
 
 def split_reset_mask(
@@ -146,9 +169,9 @@ def check_count(state: Any, num_envs: int, name: str) -> None:
         )
 
 
-def not_begun(name: str) -> ResetNeeded:
-    """The error of a step before the first reset."""
-    return ResetNeeded(f"{name}: step() was called before the first reset(). Call reset() first.")
+def reset_needed(name: str, when: str, call: str = "step") -> ResetNeeded:
+    """The error of a call for which there is no dialogue to go on with."""
+    return ResetNeeded(f"{name}: {call}() was called {when}. Call reset() first.")
 
 
 def after_the_end(name: str, rows: np.ndarray) -> ResetNeeded:

@@ -5,8 +5,6 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import Any, NamedTuple, Self
 
-from gymnasium.error import ResetNeeded
-
 from dialgym.errors import one_of
 from dialgym.language import Utterance
 from dialgym.language.messages import ASSISTANT, USER, Message, heard_text, opening, spoken
@@ -15,9 +13,10 @@ from dialgym.language.text import as_typed
 from dialgym.registry import Environment, RegistryEntry, entry_of
 from dialgym.rewards import Components
 from dialgym.tasks import Task
+from dialgym.views.arguments import AFTER_THE_END, reset_needed
 from dialgym.views.info import Info, group_of
 from dialgym.views.making import split_kwargs
-from dialgym.views.single import AFTER_THE_END
+from dialgym.views.options import check_step_limit
 from dialgym.views.utterance_env import UtteranceEnv
 
 
@@ -73,7 +72,7 @@ class Chat:
         messages: all so far, each a dict of ``role`` and ``content``; only ever appended to.
 
     Raises:
-        ValueError: there is no such id, party, setting or form of answers.
+        ValueError: there is no such id, party, setting or form of answers, or the limit is none.
     """
 
     def __init__(
@@ -125,9 +124,7 @@ class Chat:
         """
         check_turn(text, self.task)
         if self._form.cuts(len(self._said)):
-            raise ResetNeeded(
-                f"{self.task.name}: step() was called {AFTER_THE_END}. Call reset() first."
-            )
+            raise reset_needed(self.task.name, AFTER_THE_END)
         _, reward, terminated, truncated, info = self.env.step(self._form.read(text))
         note_turn(self.messages, self._said, text)
         truncated |= self._form.cuts(len(self._said)) and not terminated
@@ -158,6 +155,7 @@ class Chat:
         other.env = UtteranceEnv(**self._made)
         if self.messages:
             other.env.restore_state(self.env.clone_state())
+            other.env._np_random_seed = self.env.np_random_seed
         other.messages, other._said = copied(self.messages), self._said.copy()
         return other
 
@@ -179,6 +177,7 @@ class ChatForm:
         self, task: Task, learner: str, answer: str = "whole", max_episode_steps: int | None = None
     ) -> None:
         one_of("answer", answer, READINGS, task.name)
+        check_step_limit(max_episode_steps, task.name)
         self.task, self.learner = task, learner
         self._reading, self._request = READINGS[answer], REQUESTS.get(answer)
         self._limit = None if max_episode_steps == -1 else max_episode_steps

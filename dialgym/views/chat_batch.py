@@ -4,13 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from gymnasium.error import ResetNeeded
 
 from dialgym.errors import whole_number
 from dialgym.language import Utterance
 from dialgym.language.messages import Message
 from dialgym.registry import Environment
-from dialgym.views.arguments import Options
+from dialgym.views.arguments import BEFORE, Options, reset_needed
 from dialgym.views.chat import (
     ChatForm,
     ChatReply,
@@ -133,7 +132,7 @@ class ChatBatch:
 
     def _check(self, texts: Mapping[int, str]) -> None:
         if not self._said or not self.messages[0]:
-            raise ResetNeeded(f"{self.task.name}: step() was called before the first reset().")
+            raise reset_needed(self.task.name, BEFORE)
         for row, text in texts.items():
             if row not in self.open:
                 raise ValueError(

@@ -12,7 +12,7 @@ from dialgym.simulators.base import check_text
 from dialgym.tasks import BatchOutcome, DialogueBatch, Outcome, Task
 from dialgym.tasks.batch import Exchange, add, gather
 from dialgym.tasks.return_checker import watch_returns
-from dialgym.views.arguments import undrawn_on_error
+from dialgym.views.arguments import FAILED, reset_needed, undrawn_on_error
 from dialgym.views.speakers import SimulatorLike, find_speaker, other_party
 
 Generators = Sequence[np.random.Generator]
@@ -29,7 +29,7 @@ class Dialogue:
     def __init__(self, task: Task, learner: str, other: Speaker) -> None:
         self.task, self.learner, self.other = task, learner, other
         self.state: Any = None
-        self.turn = self._seen = 0
+        self.turn = self._seen = self._redraws = 0
         self._watch = watch_returns(task, learner)
         self._forget()
 
@@ -58,7 +58,14 @@ class Dialogue:
             raise unanswered from None
 
     def begin(self, rng: np.random.Generator, options: Mapping[str, Any] | None) -> None:
-        """Begin; an error leaves the dialogue as it was, one of the options the generator too."""
+        """Begin; an error leaves the dialogue as it was, one of the options the generator too.
+
+        Where the other party's first words end it, another is drawn, unless `options` fix it.
+        """
+        self._begin(rng, options)
+        self._redraws = 0 if options else REDRAWS
+
+    def _begin(self, rng: np.random.Generator, options: Mapping[str, Any] | None) -> None:
         if options:
             with undrawn_on_error([rng]):
                 self.state = self.task.initial(rng, options)
@@ -77,7 +84,13 @@ class Dialogue:
         return self.task.speaker(self.state) != self.learner
 
     def speak(self, text: str, rng: np.random.Generator) -> None:
-        """Let the learner say `text`."""
+        """Let the learner say `text`.
+
+        Raises:
+            ResetNeeded: the other party has the floor, as its answer failed.
+        """
+        if self.other_to_speak:
+            raise reset_needed(self.task.name, FAILED)
         self.turn += 1
         self._seen += 1  # the learner knows its own words
         self._last = outcome = self.task.speak(self.state, text, rng)
@@ -89,6 +102,9 @@ class Dialogue:
         self._last = outcome = self.task.speak(self.state, text, rng)
         self._reward += outcome.rewards[self.learner]
         self._components = add(self._components, outcome.parts(self.learner))
+        if not self.turn and self._redraws and (outcome.terminated or outcome.truncated):
+            self._redraws -= 1
+            self._begin(rng, None)
 
     def exchange(self) -> Exchange:
         """All that has happened since the learner spoke; it is its turn again, or all is over."""
@@ -124,6 +140,8 @@ class Dialogue:
 _ONE = np.zeros(1, np.int64)
 _NOTHING = Outcome({})
 """Nothing has been said yet."""
+REDRAWS = 100
+"""Most dialogues that are drawn again, as they were over before the learner had the floor."""
 
 
 def check_floor(task: Task, learner: str, over: bool) -> None:
@@ -170,6 +188,10 @@ class LoopedBatch:
         for row, text in zip(rows.tolist(), texts.tolist()):
             self.dialogues[row].speak(text, rngs[row])
         return self._answer(rows.tolist(), rngs)
+
+    def clear(self) -> None:
+        """Drop all dialogues."""
+        self.dialogues = [Dialogue(self.task, self.learner, self.other) for _ in self.dialogues]
 
     def _answer(self, rows: list[int], rngs: Generators) -> BatchOutcome:
         """Let the other party speak until nobody waits for it; in each round it is asked once."""

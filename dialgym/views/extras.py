@@ -9,8 +9,8 @@ import numpy as np
 
 from dialgym.errors import finite_number, unknown
 from dialgym.language import render_transcript
-from dialgym.rewards import Reply, make_rewards
-from dialgym.rewards.lm_judge import DIALOGUE, Account, JudgedDialogue
+from dialgym.rewards import Composite, Reply, make_rewards
+from dialgym.rewards.lm_judge import DIALOGUE, Account, JudgedDialogue, indented
 from dialgym.simulators.language_model import DRAWN
 from dialgym.tasks import BatchOutcome, Task
 from dialgym.tasks.batch import Exchange
@@ -104,15 +104,15 @@ def belief_gain(task: Task, options: ViewOptions) -> RewardExtra:
             "(hypotheses, posterior, truth, suppose), such as TwentyQuestions; "
             f"{task.name} has none. Leave belief_gain at 0."
         )
-    known: ExactPosterior = task
-
     weight = finite_number(f"belief_gain of {task.name}", options.belief_gain)
+    return RewardExtra((GAIN,), partial(_bits, task, weight))
 
-    def bits(states: Sequence[Any], ended: Ended) -> Mapping[str, np.ndarray]:
-        beliefs = np.array([known.posterior(state)[known.truth(state)] for state in states])
-        return {GAIN: weight * np.log2(np.maximum(beliefs, np.finfo(np.float64).tiny))}
 
-    return RewardExtra((GAIN,), bits)
+def _bits(
+    task: ExactPosterior, weight: float, states: Sequence[Any], ended: Ended
+) -> Mapping[str, np.ndarray]:
+    beliefs = np.array([task.posterior(state)[task.truth(state)] for state in states])
+    return {GAIN: weight * np.log2(np.maximum(beliefs, np.finfo(np.float64).tiny))}
 
 
 def potential(task: Task, options: ViewOptions) -> RewardExtra:
@@ -120,7 +120,9 @@ def potential(task: Task, options: ViewOptions) -> RewardExtra:
 
     F = w (Phi(s') - Phi(s)), so that those of a dialogue add up to -w Phi(s_0), which no play
     changes: the best play stays the best (Ng, Harada and Russell 1999, theorem 1, with a discount
-    of 1). The potentials:
+    of 1). Where the view alone cuts a dialogue short, by its step limit or for want of room, the
+    potential stays as it is: learners that add the value of what would follow lose nothing, for
+    others the sum depends on the play. The potentials:
 
     - ``value``: what the best play can expect (`dialgym.tasks.ExactValue`). With weight 1 a turn is
       paid Q* - V* on average: a process reward that is 0 for the best player and what a mistake
@@ -138,14 +140,16 @@ def potential(task: Task, options: ViewOptions) -> RewardExtra:
             raise unknown("potential", name, POTENTIALS, f"potential of {task.name}")
         weight = finite_number(f"potential of {task.name}, {name}", given)
         levels[f"potential {name}"] = partial(_weighted, POTENTIALS[name](task), weight)
+    return RewardExtra([*levels], partial(_potentials, levels))
 
-    def level(states: Sequence[Any], ended: Ended) -> Mapping[str, np.ndarray]:
-        found = {name: np.array([of(state) for state in states]) for name, of in levels.items()}
-        for values in found.values():
-            values[[*ended.places]] = 0.0
-        return found
 
-    return RewardExtra([*levels], level)
+def _potentials(
+    levels: Mapping[str, Callable[[Any], float]], states: Sequence[Any], ended: Ended
+) -> Mapping[str, np.ndarray]:
+    found = {name: np.array([of(state) for state in states]) for name, of in levels.items()}
+    for values in found.values():
+        values[[*ended.places]] = 0.0
+    return found
 
 
 def _weighted(of: Callable[[Any], float], weight: float, state: Any) -> float:
@@ -158,12 +162,15 @@ def _known_value(task: Task) -> Callable[[Any], float]:
 
 def _certainty(task: Task) -> Callable[[Any], float]:
     if isinstance(task, ExactPosterior):
-        known: ExactPosterior = task
-        return lambda state: -float(entropy(known.posterior(state)))
+        return partial(_negative_entropy, task)
     raise ValueError(
         f"potential of {task.name}: 'entropy' expected a task with an exact posterior, such as "
         f"TwentyQuestions; {task.name} has none. Leave potential at None."
     )
+
+
+def _negative_entropy(task: ExactPosterior, state: Any) -> float:
+    return -float(entropy(task.posterior(state)))
 
 
 POTENTIALS: Mapping[str, Callable[[Task], Callable[[Any], float]]] = {
@@ -193,18 +200,25 @@ def final_reward(task: Task, options: ViewOptions) -> RewardExtra:
             f"final_reward of {task.name}: {min(taken)!r} is a part of the task's own reward. Call "
             f"it otherwise, as in {{'judged': {{'reward': {min(taken)!r}}}}}."
         )
+    return RewardExtra([*spec], partial(_judged, task, options.learner, [*spec], rewards))
 
-    def judged(states: Sequence[Any], ended: Ended) -> Mapping[str, np.ndarray]:
-        levels = {name: np.zeros(len(states)) for name in spec}
-        replies = [
-            whole_reply(task, states[place], options.learner, peek(rng), f"row {row}")
-            for place, row, rng in zip(*ended)
-        ]
-        for name, scores in (rewards.score(replies) if replies else {}).items():
-            levels[name][[*ended.places]] = scores
-        return levels
 
-    return RewardExtra([*spec], judged)
+def _judged(
+    task: Task,
+    learner: str,
+    names: Sequence[str],
+    rewards: Composite,
+    states: Sequence[Any],
+    ended: Ended,
+) -> Mapping[str, np.ndarray]:
+    levels = {name: np.zeros(len(states)) for name in names}
+    replies = [
+        whole_reply(task, states[place], learner, peek(rng), f"row {row}")
+        for place, row, rng in zip(*ended)
+    ]
+    for name, scores in (rewards.score(replies) if replies else {}).items():
+        levels[name][[*ended.places]] = scores
+    return levels
 
 
 def peek(rng: np.random.Generator) -> int:
@@ -233,7 +247,7 @@ def whole_reply(task: Task, state: Any, learner: str, drawn: int, where: str) ->
 def _account(task: Task, state: Any, party: str) -> Account:
     """A party's side; a line of an utterance that is not its first does not begin as one would."""
     lines = task.transcript(state, party)[task.notes(state, party) :]
-    lines = [line._replace(text=line.text.replace("\n", "\n  ")) for line in lines]
+    lines = [line._replace(text=indented(line.text)) for line in lines]
     return Account(party, task.brief(state, party), render_transcript(lines).rstrip("\n"))
 
 

@@ -18,6 +18,7 @@ from dialgym.registry import (
     path_of,
 )
 from dialgym.views.registration import spec_fields
+from dialgym.views.render import METADATA
 
 
 def spec_of(target: Environment) -> EnvSpec:
@@ -44,6 +45,9 @@ def make_view(env_id: Environment, **kwargs: Any) -> gym.Env:
     entry = entry_of(env_id)
     view = load(entry.kind.single)
     return view(**split_kwargs(entry, view, kwargs))
+
+
+make_view.metadata = METADATA  # type: ignore[attr-defined]  # by which gym.make knows its modes
 
 
 def make_batched_view(

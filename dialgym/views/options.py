@@ -17,7 +17,7 @@ from dialgym.views.speakers import SimulatorLike
 SINGLE, BATCH, TWO_PARTY = "single", "batch", "two-party"
 """The forms of a view."""
 NUMBERS = ("reward_scale", "reward_shift")
-REWARD_OPTIONS = (*NUMBERS, "final_reward")
+REWARD_OPTIONS = (*NUMBERS, "belief_gain", "potential", "final_reward")
 """Options of whoever learns, which leave dialogues and their scores as they are."""
 TASK = "task"
 """Name of the task's own reward among those of `ViewOptions.final_reward`."""
@@ -103,12 +103,7 @@ class ViewOptions:
             )
         finite_number(f"{TASK!r} of final_reward of {name}", self.own_weight)
         one_of("render_mode", self.render_mode, (*RENDER_MODES, None), name)
-        limit = self.max_episode_steps
-        if limit not in (None, -1) and not (isinstance(limit, int) and limit >= 1):
-            raise ValueError(
-                f"max_episode_steps of {name} must be a whole number from 1, or None; got "
-                f"{limit!r}."
-            )
+        check_step_limit(self.max_episode_steps, name)
 
     @property
     def own_weight(self) -> Any:
@@ -125,6 +120,14 @@ class ViewOptions:
     def step_limit(self) -> int | None:
         """The most steps of an episode, if there is a limit."""
         return None if self.max_episode_steps == -1 else self.max_episode_steps
+
+
+def check_step_limit(limit: Any, name: str) -> None:
+    """Raise a ValueError unless a limit of an episode's steps is a whole number, None or -1."""
+    if limit not in (None, -1) and not (isinstance(limit, int) and limit >= 1):
+        raise ValueError(
+            f"max_episode_steps of {name} must be a whole number from 1, or None; got {limit!r}."
+        )
 
 
 class TakesOptions:

@@ -44,6 +44,10 @@ class ParallelDialogue(turn_based_aec_to_parallel_wrapper):  # type: ignore[misc
     That is ``active_agent``, a name; without texts the place of the party among the agents.
     """
 
+    def __init__(self, aec_env: TwoPartyEnv) -> None:
+        super().__init__(aec_env)
+        self.agents: list[str] = []
+
     def __repr__(self) -> str:
         return f"Parallel({self.aec_env!r})"
 
@@ -55,7 +59,10 @@ class ParallelDialogue(turn_based_aec_to_parallel_wrapper):  # type: ignore[misc
         return observations, self._with_floor(infos)
 
     def step(self, actions: dict[str, Any]) -> Any:
-        """Let the party that holds the floor act."""
+        """Let the party that holds the floor act; five empty dicts after the end."""
+        if not self.agents:
+            self.aec_env.require_begun("step")
+            return {}, {}, {}, {}, {}
         *results, infos = super().step(actions)
         return (*results, self._with_floor(infos))
 

@@ -10,6 +10,8 @@ from dialgym.simulators.human import styled_line
 from dialgym.tasks import Task
 
 RENDER_MODES = ("ansi", "human", "rgb_array")
+METADATA = {"render_modes": list(RENDER_MODES), "render_fps": 4}
+"""Of views of one dialogue."""
 
 
 def render(mode: str, task: Task, state: Any, party: str) -> str | np.ndarray | None:

@@ -10,6 +10,7 @@ from gymnasium.utils.seeding import np_random
 
 from dialgym.io.typed_json import Json, from_json, to_json
 from dialgym.tasks import Task
+from dialgym.views.arguments import check_seed
 
 State = TypeVar("State")
 Seen = TypeVar("Seen")
@@ -51,7 +52,7 @@ class SavedDialogue(Generic[State, Seen]):
 
     def generator(self, seed: int | None) -> np.random.Generator:
         """A generator to go on with: a copy of its own, or a new one of a seed."""
-        return deepcopy(self.rng) if seed is None else np_random(seed)[0]
+        return deepcopy(self.rng) if seed is None else np_random(check_seed(seed, self.task))[0]
 
 
 def dialogues_to_json(

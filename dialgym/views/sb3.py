@@ -71,6 +71,8 @@ class DialogueVecEnv(VecEnv):
 
     A row's info is empty at a step within an utterance, and has all that `dialgym.views.info` says
     where an utterance has ended: a fresh dict for each row and step would cost more than the step.
+    With options that add to each info (``action_mask``, ``truth``) it has all at every step.
+    `reset_infos` has the first info of the dialogue that each row is in.
     """
 
     def __init__(self, env: Any) -> None:
@@ -152,15 +154,15 @@ class DialogueVecEnv(VecEnv):
 
     def _infos(self, info: Info, done: np.ndarray) -> list[Info]:
         """A dict for each row; where an episode has ended, its last info and observation."""
-        at_each_step = {"action_mask", "anchor"} & info.keys()
-        said = range(self.num_envs) if at_each_step else np.flatnonzero(info["turn"])
-        infos = rows_of(info, self.num_envs, [int(row) for row in said])
+        full = bool(self.env.unwrapped.each_step & info.keys())
+        said = np.flatnonzero(done | (full or info["turn"] > 0))
+        infos = rows_of(info, self.num_envs, said.tolist())
         ended = np.flatnonzero(done).tolist()
         if ended:
             last = rows_of(info["final_info"], self.num_envs, ended)
             for row in ended:
-                infos[row] |= last[row]
-                infos[row]["terminal_observation"] = info["final_obs"][row]
+                self.reset_infos[row] = infos[row]  # in place: a monitor shares the list
+                infos[row] = {**last[row], "terminal_observation": info["final_obs"][row]}
         return infos
 
     def get_state(self) -> Any:

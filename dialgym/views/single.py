@@ -7,27 +7,35 @@ from typing import Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.error import ResetNeeded
 from gymnasium.utils.seeding import np_random
 
 from dialgym.tasks import Task
 from dialgym.tasks.batch import Exchange
-from dialgym.views.arguments import check_seed
+from dialgym.views.arguments import (
+    AFTER_THE_END,
+    BEFORE,
+    CLOSED,
+    FAILED,
+    check_seed,
+    reset_needed,
+)
 from dialgym.views.dialogue import Dialogue, check_floor
 from dialgym.views.env_spec import SpecMixin
 from dialgym.views.extras import Extras
 from dialgym.views.info import Info, info_form
 from dialgym.views.options import SINGLE
-from dialgym.views.render import RENDER_MODES, render
+from dialgym.views.render import METADATA, RENDER_MODES, render
 from dialgym.views.saved import SavedDialogue
 from dialgym.views.speakers import find_speaker
 
-AFTER_THE_END = "after the end of the episode"
 _ONE = np.zeros(1, np.int64)
 
 
 class DialogueEnv(SpecMixin, gym.Env):
     """One dialogue; a subclass says what an action and an observation are.
+
+    After an error within a step, as of a simulator that cannot be reached, each further step is a
+    `ResetNeeded`, until `reset` or `restore_state`.
 
     Args:
         task: the rules.
@@ -35,7 +43,7 @@ class DialogueEnv(SpecMixin, gym.Env):
     """
 
     form: ClassVar[str] = SINGLE
-    metadata = {"render_modes": list(RENDER_MODES), "render_fps": 4}  # noqa: RUF012
+    metadata = METADATA
 
     def __init__(self, task: Task, options: Mapping[str, Any]) -> None:
         self.task = task
@@ -51,7 +59,7 @@ class DialogueEnv(SpecMixin, gym.Env):
         # Infos, rewards or observations have more than their usual parts.
         more = self._mask_in_info or self.options.features
         self._has_extras = more or self._extras.asked
-        self._closed_because = "before the first reset()"
+        self._closed_because = BEFORE
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -60,6 +68,9 @@ class DialogueEnv(SpecMixin, gym.Env):
 
         An error leaves the dialogue under way as it was. So is its generator where the seed or
         the options are refused; a speaker that fails later may have drawn from it.
+
+        Raises:
+            ValueError: the seed or an option is impossible, or the learner never has the floor.
         """
         rng, rng_seed = self._generator(seed)
         dialogue = Dialogue(self.task, self.learner, self.dialogue.other)
@@ -71,6 +82,8 @@ class DialogueEnv(SpecMixin, gym.Env):
         self._np_random, self._np_random_seed = rng, rng_seed
         self.dialogue, self._transcript, self._closed_because = dialogue, transcript, ""
         info = self._info.blank()
+        if self.render_mode == "human":
+            self.render()
         return self._observe(), self._more_info(info) if self._has_extras else info
 
     def _generator(self, seed: int | None) -> tuple[np.random.Generator, int | None]:
@@ -84,6 +97,7 @@ class DialogueEnv(SpecMixin, gym.Env):
         return None
 
     def _say(self, text: str) -> tuple[Exchange, Info]:
+        self._closed_because = FAILED  # until the exchange is whole
         exchange = self.dialogue.say(text, self.np_random)
         if self._has_extras:
             over = exchange.terminated or exchange.truncated
@@ -95,6 +109,8 @@ class DialogueEnv(SpecMixin, gym.Env):
             exchange = exchange._replace(reward=reward)
         if exchange.terminated or exchange.truncated:
             self._finish(info, exchange.success)
+        else:
+            self._closed_because = ""
         if self.render_mode == "human":
             self.render()
         return exchange, info
@@ -122,11 +138,11 @@ class DialogueEnv(SpecMixin, gym.Env):
         """The dialogue as it stands, with its generator, for `restore_state`.
 
         Raises:
-            ResetNeeded: there has been none yet.
+            ResetNeeded: there has been none yet, or its last step has failed.
         """
+        if self._closed_because not in ("", AFTER_THE_END):
+            raise reset_needed(self.task.name, self._closed_because, "clone_state")
         dialogue = self.dialogue
-        if dialogue.state is None:
-            raise ResetNeeded(f"{self.task.name}: clone_state() was called before reset().")
         state, rng = dialogue.state.copy(), deepcopy(self.np_random)
         seen = None if self._transcript is None else self._transcript.saved()
         over = bool(self._closed_because)
@@ -158,10 +174,9 @@ class DialogueEnv(SpecMixin, gym.Env):
     def _observe(self) -> Any:
         """The observation now, a copy."""
 
-    def _refuse(self) -> ResetNeeded:
-        return ResetNeeded(
-            f"{self.task.name}: step() was called {self._closed_because}. Call reset() first."
-        )
+    def _require_open(self) -> None:
+        if self._closed_because:
+            raise reset_needed(self.task.name, self._closed_because)
 
     def render(self) -> str | np.ndarray | None:  # type: ignore[override]
         """The dialogue so far: text (`ansi`), an RGB array, or printed (`human`)."""
@@ -172,5 +187,11 @@ class DialogueEnv(SpecMixin, gym.Env):
             )
             return None
         if self.dialogue.state is None:
-            raise ResetNeeded(f"{self.task.name}: render() was called before the first reset().")
+            raise reset_needed(self.task.name, self._closed_because, "render")
         return render(self.render_mode, self.task, self.dialogue.state, self.learner)
+
+    def close(self) -> None:
+        """Drop the dialogue, and let the task give back what it holds open for it."""
+        self.dialogue = Dialogue(self.task, self.learner, self.dialogue.other)
+        self._closed_because = CLOSED
+        self.task.release()

@@ -3,10 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NoReturn
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.error import CustomSpaceError
+from gymnasium.vector.utils import create_shared_memory
 
 from dialgym.language import Constraint, TokenAutomaton, compile_constraint
 from dialgym.language.text import UNKNOWN, Utterance
@@ -78,7 +80,23 @@ class TokenBox(gym.spaces.Box):
         return {key: value for key, value in self.__dict__.items() if key not in compiled}
 
 
-def utterance_spaces(task: Task, party: str) -> tuple[gym.spaces.Text, gym.spaces.Text]:
+class UtteranceText(gym.spaces.Text):
+    """`Text` of up to `longest` characters; samples of a seed are the same in every process.
+
+    It is not for shared memory, which Gymnasium's batches over processes read once, while it still
+    is empty: they are made with ``shared_memory=False``.
+    """
+
+    def __init__(self, longest: int, chars: str) -> None:
+        super().__init__(longest, min_length=0, charset="".join(sorted(set(chars))))
+
+
+@create_shared_memory.register(UtteranceText)
+def _refuse_shared_memory(space: UtteranceText, n: int = 1, ctx: Any = None) -> NoReturn:
+    raise CustomSpaceError(f"{space!r:.80} is read from shared memory once only.")
+
+
+def utterance_spaces(task: Task, party: str) -> tuple[UtteranceText, UtteranceText]:
     """Observation and action space: what `party` sees of a dialogue, and what it can say."""
     chars = task.facts.charset + UNKNOWN
     frame = "".join(task.voices) + ": \n"
@@ -86,11 +104,8 @@ def utterance_spaces(task: Task, party: str) -> tuple[gym.spaces.Text, gym.space
         count * (len(f"{speaker}: \n") + task.facts.limit(speaker))
         for speaker, count in task.facts.heard[party].items()
     )
-    seen = gym.spaces.Text(longest, min_length=0, charset=frozenset(chars + frame))
-    said = gym.spaces.Text(
-        task.facts.limit(party), min_length=0, charset=frozenset(task.facts.charset)
-    )
-    return seen, said
+    seen = UtteranceText(longest, chars + frame)
+    return seen, UtteranceText(task.facts.limit(party), task.facts.charset)
 
 
 def maskable(masks: np.ndarray, action_space: gym.Space) -> np.ndarray:

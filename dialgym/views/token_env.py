@@ -76,8 +76,7 @@ class TokenEnv(DialogueEnv, gym.Env):
             ResetNeeded: there is no dialogue under way.
             ValueError: the action is not a whole number from 0 to V-1.
         """
-        if self._closed_because:
-            raise self._refuse()
+        self._require_open()
         tokens = self._transcript
         text = tokens.say(action)
         if text is None:

@@ -69,7 +69,7 @@ class TokenVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
         ended = self._write(active, tokens[active])
         ids, lengths = self._rows.utterances(ended)
         texts = self._clean(self.tokenizer.decode_many(ids, lengths))
-        return self._after(active, *self._exchange(ended, texts))
+        return self._play(active, ended, texts)
 
     def _write(self, active: np.ndarray, tokens: np.ndarray) -> np.ndarray:
         """Append one token to each active row; the rows whose utterance it ends."""

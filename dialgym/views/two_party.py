@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.error import ResetNeeded
 from gymnasium.utils.seeding import np_random
 from pettingzoo import AECEnv
 
@@ -20,12 +19,19 @@ from dialgym.language import Utterance, render_transcript
 from dialgym.tasks import Outcome, Task
 from dialgym.tasks.batch import Exchange
 from dialgym.tasks.return_checker import watch_returns
-from dialgym.views.act_env import act_spaces, acts_of, check_act
-from dialgym.views.arguments import check_seed, undrawn_on_error
+from dialgym.views.act_env import ActSide, act_spaces, acts_of, check_act
+from dialgym.views.arguments import (
+    AFTER_THE_END,
+    BEFORE,
+    CLOSED,
+    check_seed,
+    reset_needed,
+    undrawn_on_error,
+)
 from dialgym.views.dialogue import check_room
 from dialgym.views.info import Info, info_form
 from dialgym.views.options import TWO_PARTY, TakesOptions
-from dialgym.views.render import RENDER_MODES, render
+from dialgym.views.render import METADATA, render
 from dialgym.views.spaces import TokenLayout, tokenizer_of, utterance_spaces, with_features
 from dialgym.views.token_env import OVERFLOWS
 from dialgym.views.token_transcripts import TokenTranscript
@@ -50,12 +56,7 @@ class TwoPartyEnv(TakesOptions, AECEnv):
     id = ""
     """Of the environment, where it was made by one."""
     form: ClassVar[str] = TWO_PARTY
-    metadata = {  # noqa: RUF012
-        "render_modes": list(RENDER_MODES),
-        "render_fps": 4,
-        "name": "dialgym",
-        "is_parallelizable": False,
-    }
+    metadata = {**METADATA, "name": "dialgym", "is_parallelizable": False}  # noqa: RUF012
 
     def __init__(
         self,
@@ -69,6 +70,7 @@ class TwoPartyEnv(TakesOptions, AECEnv):
         self.render_mode = self.options.render_mode
         self.possible_agents = list(task.parties)
         self.agents: list[str] = []
+        self._closed_because = BEFORE  # where there are no agents
         self._make_sides = sides
         self.dialogue = _Dialogue(task, {})
         self._forms = {party: info_form(task, party, self.text_info) for party in task.parties}
@@ -119,13 +121,20 @@ class TwoPartyEnv(TakesOptions, AECEnv):
         dialogue = _Dialogue(self.task, {party: make() for party, make in self._make_sides.items()})
         speaker = dialogue.begin(rng, known)
         self.rng, self.dialogue, self.agent_selection = rng, dialogue, speaker
-        self.agents = self.possible_agents[:]
+        self.agents, self._closed_because = self.possible_agents[:], AFTER_THE_END
         self.rewards = dict.fromkeys(self.agents, 0.0)
         self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
         self.terminations = dict.fromkeys(self.agents, False)
         self.truncations = dict.fromkeys(self.agents, False)
         self.infos: dict[str, Info] = self._blank_infos()
         self._add_masks()
+        if self.render_mode == "human":
+            self.render()
+
+    def require_begun(self, call: str) -> None:
+        """Raise a `ResetNeeded` for a call before the first reset, or after `close`."""
+        if self.dialogue_state is None:
+            raise reset_needed(self.task.name, self._closed_because, call)
 
     def _blank_infos(self) -> dict[str, Info]:
         return {party: self._forms[party].blank() for party in self.agents}
@@ -145,10 +154,17 @@ class TwoPartyEnv(TakesOptions, AECEnv):
 
     def observe(self, agent: str) -> Any:
         """The observation of a party now."""
+        self.require_begun("observe")
         seen = self._see(agent)
         if not self.options.masked_observations:
             return seen
         return {"observation": seen, "action_mask": self._masks(agent).astype(np.int8)}
+
+    def last(self, observe: bool = True) -> tuple[Any, float, bool, bool, Info]:
+        """Observation, rewards since it acted last, ends and info of who holds the floor."""
+        self.require_begun("last")
+        found: tuple[Any, float, bool, bool, Info] = super().last(observe)
+        return found
 
     def _see(self, party: str) -> Any:
         return self.dialogue.sides[party].observe()
@@ -163,6 +179,7 @@ class TwoPartyEnv(TakesOptions, AECEnv):
 
     def action_masks(self) -> np.ndarray:
         """(V,) or (A,) bool: what the party that holds the floor may choose next."""
+        self.require_begun("action_masks")
         return self._masks(self.agent_selection)
 
     def _masks(self, party: str) -> np.ndarray:
@@ -185,15 +202,14 @@ class TwoPartyEnv(TakesOptions, AECEnv):
             ValueError: the action is not one of its space.
         """
         if not self.agents:
-            when = "after the end of the episode" if self.rng else "before the first reset()"
-            raise ResetNeeded(f"{self.task.name}: step() was called {when}. Call reset() first.")
+            raise reset_needed(self.task.name, self._closed_because)
         agent = self.agent_selection
         if self.terminations[agent] or self.truncations[agent]:
             self._was_dead_step(action)
             return
+        text = self._say(agent, action)
         self._cumulative_rewards[agent] = 0.0
         self._clear_rewards()
-        text = self._say(agent, action)
         if text is None:
             self.infos = self._blank_infos()
         else:
@@ -239,7 +255,10 @@ class TwoPartyEnv(TakesOptions, AECEnv):
         return render(self.render_mode, self.task, self.dialogue_state, self.agent_selection)
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Drop the dialogue, and let the task give back what it holds open for it."""
+        self.dialogue = _Dialogue(self.task, {})
+        self.agents, self._closed_because = [], CLOSED
+        self.task.release()
 
 
 class _Dialogue:
@@ -374,7 +393,7 @@ class ActTwoPartyEnv(TwoPartyEnv):
 
     def __init__(self, task: Task, **options: Any) -> None:
         spaces = {party: act_spaces(acts_of(task, party)) for party in task.parties}
-        super().__init__(task, dict.fromkeys(task.parties, _ActSide), spaces, options)
+        super().__init__(task, dict.fromkeys(task.parties, ActSide), spaces, options)
 
     def _see(self, party: str) -> np.ndarray:
         return self.task.acts[party].observe(self.dialogue_state)
@@ -387,15 +406,3 @@ class ActTwoPartyEnv(TwoPartyEnv):
 
     def _allowed(self, party: str) -> np.ndarray:
         return self.task.acts[party].mask(self.dialogue_state)
-
-
-class _ActSide:
-    """Side of a party that chooses acts: what it has heard is in the state already."""
-
-    def append(self, utterances: Sequence[Utterance]) -> bool:
-        """All of them fit."""
-        return True
-
-    def open(self) -> bool:
-        """There is always room for one more act."""
-        return True

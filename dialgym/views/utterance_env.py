@@ -44,8 +44,7 @@ class UtteranceEnv(DialogueEnv, gym.Env):
             ResetNeeded: there is no dialogue under way.
             ValueError: the action is not a string.
         """
-        if self._closed_because:
-            raise self._refuse()
+        self._require_open()
         exchange, info = self._say(self._transcript.say(action))
         self._transcript.append(exchange.heard)
         self.heard = exchange.heard

@@ -8,6 +8,7 @@ import numpy as np
 
 from dialgym.tasks import BatchOutcome
 from dialgym.tasks.batch import silence
+from dialgym.views.arguments import after_the_end
 from dialgym.views.spaces import clean, utterance_spaces
 from dialgym.views.vector_base import DialogueVectorEnv, Step
 
@@ -43,12 +44,15 @@ class UtteranceVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
 
     def say(self, rows: np.ndarray, texts: Sequence[str]) -> Step:
         """Say an utterance in each of some rows (k,) under way; the others rest."""
+        self._require_reset()
+        if self._over[rows].any():  # a reset has failed
+            raise after_the_end(self.task.name, rows[self._over[rows]])
         facts, learner = self.task.facts, self.learner
         texts = [clean(text, facts, learner) for text in texts]
         for row, text in zip(rows.tolist(), texts):
             self._texts[row] += f"{learner}: {text}\n"
         array = np.array(texts, self._dtype)
-        return self._after(rows, *self._exchange(rows, array))
+        return self._play(rows, rows, array)
 
     def _check(self, actions: Any) -> None:
         given = isinstance(actions, (Sequence, np.ndarray)) and not isinstance(actions, str)

@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 import gymnasium as gym
 import numpy as np
 from gymnasium.error import ResetNeeded
-from gymnasium.utils.seeding import np_random
 from gymnasium.vector import AutoresetMode
 
 from dialgym.errors import one_of, whole_number
@@ -21,16 +20,20 @@ from dialgym.language import render_transcript
 from dialgym.tasks import BatchOutcome, Task
 from dialgym.tasks.return_checker import watch_returns
 from dialgym.views.arguments import (
+    BEFORE,
+    CLOSED,
+    FAILED,
     Options,
     after_the_end,
     check_count,
-    not_begun,
+    generators,
+    reset_needed,
     rows_by_options,
     seeds_of_rows,
     split_reset_mask,
     undrawn_on_error,
 )
-from dialgym.views.dialogue import check_floor, check_room, make_batch
+from dialgym.views.dialogue import LoopedBatch, check_floor, check_room, make_batch
 from dialgym.views.env_spec import SpecMixin
 from dialgym.views.extras import Extras
 from dialgym.views.info import BatchInfoForm, Info, restricted
@@ -75,12 +78,14 @@ class DialogueVectorEnv(SpecMixin, gym.vector.VectorEnv):
         self.learner = self.options.learner
         self.dialogues = make_batch(task, num_envs, self.learner, self.options.simulator)
         self._rngs: Generators = []
+        self._closed_because = BEFORE
         self._all = np.arange(num_envs)
         self._over = np.zeros(num_envs, bool)  # rows that begin again before they act
         self._idle = np.zeros(num_envs, bool)  # rows that do nothing until they begin again
         self._ended = np.zeros(num_envs, bool)  # rows whose dialogue is over by its rules
         self._extras = Extras(task, self.options, num_envs)
         self.extra_parts = more = self._extras.parts
+        self.each_step = {"action_mask", *self._extras.texts}  # keys that say something at any step
         self._info = BatchInfoForm(task, self.learner, num_envs, self.options.text_info, more)
         self._steps = np.zeros(num_envs, np.int64)
         self._watch = watch_returns(task, self.learner, num_envs)
@@ -107,9 +112,9 @@ class DialogueVectorEnv(SpecMixin, gym.vector.VectorEnv):
         their generators, as they were. After another error the rows that were to begin are over.
 
         Raises:
-            ValueError: the seeds or options are not N, the mask is none, or an option is not the
-                task's.
-            ResetNeeded: a mask leaves out rows that have never begun.
+            ValueError: the seeds or options are not N, the mask is none, an option is not the
+                task's, or the learner never has the floor.
+            ResetNeeded: a mask leaves out rows that have never begun, or whose last step failed.
         """
         mask, options = split_reset_mask(options, self.num_envs, self.task.name)
         seeds = seeds_of_rows(seed, self.num_envs, self.task.name)
@@ -119,33 +124,20 @@ class DialogueVectorEnv(SpecMixin, gym.vector.VectorEnv):
         self, seeds: list[int | None] | None, mask: np.ndarray | None, options: Options
     ) -> tuple[Any, Info]:
         """As `reset`, with N seeds or none, and the mask apart from the options."""
-        if mask is not None and not self._rngs:
-            raise ResetNeeded(
-                f"{self.task.name}: reset_mask was given before the first reset(). Call reset() "
-                "without it first."
-            )
+        if mask is not None and self._closed_because:
+            when = f"reset_mask was given {self._closed_because}"
+            raise ResetNeeded(f"{self.task.name}: {when}. Call reset() without it first.")
         rows = self._all if mask is None else np.flatnonzero(mask)
         begun = [*rows_by_options(rows, options)]
-        rngs = self._generators(seeds, rows)
+        rngs = generators(self._rngs, seeds, rows, self.num_envs)
         fixed = any(own for _, own in begun)
         with undrawn_on_error([rngs[row] for row in rows.tolist()] if fixed else ()):
             drawn = [self.dialogues.draw(some, rngs, own) for some, own in begun]
         for (some, _), own in zip(begun, drawn):
             self._begin(some, own, rngs)
-        self._rngs = rngs
+        self._rngs, self._closed_because = rngs, ""
         seen, info = self._observe(), self._more_info(self._info.blank())
         return seen, info if mask is None else restricted(info, mask)
-
-    def _generators(self, seeds: list[int | None] | None, rows: np.ndarray) -> Generators:
-        """The generators of all rows: in `rows` new ones where there are seeds, or none yet."""
-        n = self.num_envs
-        if seeds is None and self._rngs:
-            return self._rngs
-        seeds, rngs = seeds or [None] * n, self._rngs.copy() or [None] * n  # type: ignore[list-item]
-        for row in rows.tolist():
-            if seeds[row] is not None or not self._rngs:
-                rngs[row] = np_random(seeds[row])[0]
-        return rngs
 
     def _begin_again(self, rows: np.ndarray) -> None:
         self._over[rows] = True  # until they have begun
@@ -158,8 +150,7 @@ class DialogueVectorEnv(SpecMixin, gym.vector.VectorEnv):
         outcome = self.dialogues.begin(rows, drawn, rngs)
         if self._watch is not None:
             self._watch.begin(rows)
-        over = bool((outcome.terminated | outcome.truncated).any())
-        check_floor(self.task, self.learner, over)
+        check_floor(self.task, self.learner, bool((outcome.terminated | outcome.truncated).any()))
         fits = self._append(rows, outcome)
         self._update_extras(rows)
         check_room(self.task, self.learner, bool((self._open(rows) & fits).all()))
@@ -194,7 +185,7 @@ class DialogueVectorEnv(SpecMixin, gym.vector.VectorEnv):
         """
         dialogues = dialogues_from_json(state, self.task, self.seen_type)
         check_count(dialogues, self.num_envs, self.task.name)
-        before = self.clone_state() if self._rngs else []
+        before = [] if self._closed_because else self.clone_state()
         try:
             self._restore_all(dialogues)
         except Exception as error:
@@ -204,7 +195,7 @@ class DialogueVectorEnv(SpecMixin, gym.vector.VectorEnv):
             ) from error
 
     def _restore_all(self, dialogues: Sequence[SavedDialogue]) -> None:
-        self._rngs = [dialogue.rng for dialogue in dialogues]
+        self._rngs, self._closed_because = [dialogue.rng for dialogue in dialogues], BEFORE
         if dialogues:
             self.restore_state(dialogues)
 
@@ -212,9 +203,9 @@ class DialogueVectorEnv(SpecMixin, gym.vector.VectorEnv):
         """The dialogues of some rows, or of all, as they stand, with their generators.
 
         Raises:
-            ResetNeeded: before the first reset.
+            ResetNeeded: before the first reset, or the last step has failed.
         """
-        self._require_reset()
+        self._require_reset("clone_state")
         chosen = self._all if rows is None else np.asarray(rows, np.int64)
         turns = self.dialogues.turn(chosen).tolist()
         return [
@@ -244,10 +235,11 @@ class DialogueVectorEnv(SpecMixin, gym.vector.VectorEnv):
             The observations of all rows.
 
         Raises:
-            ResetNeeded: before the first reset.
+            ResetNeeded: before the first reset; or some rows alone, and the last step has failed.
             ValueError: the numbers differ, or a dialogue is of another task or view, or over.
         """
-        self._require_reset()
+        if rows is not None or not self._rngs:
+            self._require_reset("restore_state")
         chosen = self._all if rows is None else np.asarray(rows, np.int64)
         seeds = [None] * len(saved) if seeds is None else seeds
         if not len(chosen) == len(saved) == len(seeds):
@@ -258,6 +250,7 @@ class DialogueVectorEnv(SpecMixin, gym.vector.VectorEnv):
         for row, dialogue, seed in zip(chosen.tolist(), saved, seeds):
             self._restore(row, dialogue, seed)
         self._update_extras(chosen)
+        self._closed_because = ""
         return self._observe()
 
     def _restore(self, row: int, saved: SavedDialogue, seed: int | None) -> None:
@@ -282,9 +275,17 @@ class DialogueVectorEnv(SpecMixin, gym.vector.VectorEnv):
     def _restore_row(self, row: int, saved: Any) -> None:
         """Let a row go on from what the view kept."""
 
-    def _require_reset(self) -> None:
-        if not self._rngs:
-            raise not_begun(self.task.name)
+    def _require_reset(self, call: str = "step") -> None:
+        if self._closed_because:
+            raise reset_needed(self.task.name, self._closed_because, call)
+
+    def _play(self, active: np.ndarray, rows: np.ndarray, texts: np.ndarray) -> Step:
+        """The step of the rows `active`, of which some, `rows`, say `texts`; whole or failed."""
+        try:
+            return self._after(active, *self._exchange(rows, texts))
+        except BaseException:
+            self._closed_because = FAILED
+            raise
 
     def _exchange(
         self, rows: np.ndarray, texts: np.ndarray
@@ -329,7 +330,7 @@ class DialogueVectorEnv(SpecMixin, gym.vector.VectorEnv):
         """The result of a step in which the rows `active` acted; rows that are over begin again."""
         if self.options.step_limit is not None:
             self._steps[active] += 1
-            truncated |= self._steps >= self.options.step_limit
+            truncated[active] |= self._steps[active] >= self.options.step_limit
         observation, info = self._autoreset(terminated | truncated, info)
         return observation, reward, terminated, truncated, info
 
@@ -356,11 +357,10 @@ class DialogueVectorEnv(SpecMixin, gym.vector.VectorEnv):
         Raises:
             ResetNeeded: there are such rows, and the caller is the one to begin them.
         """
-        over = self._over & ~self._idle
+        rows = np.flatnonzero(self._over & ~self._idle)
         going = np.flatnonzero(~(self._over | self._idle))
-        if not over.any():
+        if not len(rows):
             return going
-        rows = np.flatnonzero(over)
         if self.autoreset_mode is AutoresetMode.DISABLED:
             raise after_the_end(self.task.name, rows)
         self._begin_again(rows)
@@ -399,3 +399,12 @@ class DialogueVectorEnv(SpecMixin, gym.vector.VectorEnv):
     @abstractmethod
     def _observe_row(self, row: int) -> Any:
         """The observation of one row, a copy."""
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Drop the dialogues, and let the task give back what it holds open for them."""
+        if not hasattr(self, "dialogues"):  # its making failed; an older Gymnasium closes it then
+            return
+        if isinstance(self.dialogues, LoopedBatch):
+            self.dialogues.clear()
+        self._rngs, self._closed_because = [], CLOSED
+        self.task.release()

@@ -9,6 +9,7 @@ shows the mask beside the observation. Both take single envs, their `Vector...` 
 """
 
 from collections.abc import Mapping, Sequence
+from operator import index
 from typing import Any
 
 import gymnasium as gym
@@ -62,7 +63,10 @@ class ReplaceForbidden(gym.Wrapper, RecordConstructorArgs):
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Take the action, or one that is allowed in its place."""
         mask = masks_of(self.env)
-        taken = int(action)
+        try:
+            taken = index(action)
+        except TypeError:  # no whole number, which the env refuses
+            return self.env.step(action)
         if self._rng is not None and 0 <= taken < len(mask) and not mask[taken]:
             taken = replacement(mask, taken, self.choose, self._rng)
         return self.env.step(taken)

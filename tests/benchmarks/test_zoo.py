@@ -5,6 +5,7 @@ import zipfile
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from shutil import copytree
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ from dialgym.io.checksums import write_json_checked
 from tests.support.tiny_panel import install
 from tests.support.tiny_zoo import CHOSEN, ID, PANEL, clone, write_rows
 
-STEPS = (1, 150, 40)
+STEPS = (1, 100, 30)
 
 
 @pytest.fixture(scope="module")
@@ -190,12 +191,18 @@ CAM = {"tiny": ["CamRestaurants-Env1-act-v0"]}
 
 
 @pytest.fixture
-def tested(tmp_path, monkeypatch) -> Path:
+def tested(kept, tmp_path, monkeypatch) -> Path:
     """The result of a training that was tested on the way, with its model beside it."""
     monkeypatch.setattr(panels, "_panels", lambda: {"tiny": STAGED})
+    return copytree(kept, tmp_path / "runs" / "mine" / "correct" / "CR-Env1" / "seed0")
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory) -> Path:
+    """The folder that is copied."""
     [environment] = STAGED.environments
-    folder = tmp_path / "runs" / "mine" / "correct" / "CR-Env1" / "seed0"
-    model, settings = clone(150, environment.id, environment.settings), environment.settings
+    folder = tmp_path_factory.mktemp("tested")
+    model, settings = clone(100, environment.id, environment.settings), environment.settings
     model.save(folder / "model.zip")
     found = dialgym.evaluate(model, environment.id, 24, [77], settings, num_envs=24)
     test = {"drawn": 0, "success": round(found.success, 6), "reward": round(found.mean_return, 6)}

@@ -64,9 +64,9 @@ class Sound(Task):
 
 
 def test_a_sound_task_passes():
-    check_task(Sound())
-    check_views(Sound())
-    check_batch(Sound())
+    check_task(Sound(), 10)
+    check_views(Sound(), 10)
+    check_batch(Sound(), steps=80)
 
 
 def broken(**changes):

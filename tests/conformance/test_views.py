@@ -1,5 +1,7 @@
 """The rules agree with their facts and all views agree, for every task registered and beyond."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from dialgym.views.dialogue import LoopedBatch, make_batch
 from dialgym.views.token_env import TokenEnv
 from dialgym.views.token_vector_env import TokenVectorEnv
 from tests.conformance.ids import in_full
+from tests.support.by_day import at_night, by_day
 
 VARIANTS = [
     {},
@@ -23,18 +26,25 @@ VARIANTS = [
 ]
 
 
-@pytest.mark.parametrize("env_id", in_full("token"))
-@pytest.mark.parametrize("turns", [30, pytest.param(300, marks=pytest.mark.slow)])
+IN_THEIR_ROOMS = ("dialgym/Bargain-v0", "dialgym/CarDealer-v0")
+"""Tried in the same way, in shorter games, by `tests/dialgym/tasks/bargain`."""
+
+
+@pytest.mark.parametrize(
+    "env_id",
+    [at_night(p.values[0]) if p.values[0] in IN_THEIR_ROOMS else p for p in in_full("token")],
+)
+@pytest.mark.parametrize("turns", [20, at_night(300)])
 def test_registered_tasks(env_id, turns):
     task = make_task(entry_of(env_id), {})
-    episodes = max(3, turns // task.facts.turn_limit)
+    episodes = max(2, turns // task.facts.turn_limit)
     check_task(task, episodes=episodes)
     check_views(task, episodes=episodes)
     check_batch(task, num_envs=4, steps=max(turns // 2, 45))
 
 
 @pytest.mark.parametrize("kwargs", VARIANTS, ids=str)
-@pytest.mark.parametrize("episodes", [4, pytest.param(25, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("episodes", [2, pytest.param(25, marks=pytest.mark.slow)])
 def test_variants(kwargs, episodes):
     task = Wordle(words=40, **kwargs)
     check_task(task, episodes=episodes)
@@ -42,8 +52,15 @@ def test_variants(kwargs, episodes):
     check_batch(task, num_envs=4, steps=max(8 * episodes, 60), seed=7)
 
 
-@pytest.mark.parametrize("kwargs", VARIANTS[:3], ids=str)
-@pytest.mark.parametrize("overflow", ["truncate", "slide"])
+@pytest.mark.parametrize(
+    ("kwargs", "overflow"),
+    by_day(
+        product(VARIANTS[:3], ("truncate", "slide")),
+        (VARIANTS[0], "truncate"),
+        (VARIANTS[2], "slide"),
+    ),
+    ids=str,
+)
 def test_short_windows(kwargs, overflow):
     check_batch(Wordle(words=40, **kwargs), steps=120, window=40, overflow=overflow)
 
@@ -57,7 +74,7 @@ def test_a_thousand_random_episodes_batched_and_single():
 def test_word_tokens():
     task = Wordle(words=20, guesses="answers", constraint="words")
     tokenizer = WordTokenizer([*task.answers, "b", "y", "g", "invalid"])
-    check_batch(task, tokenizer=tokenizer)
+    check_batch(task, 3, 90, tokenizer=tokenizer)
     env = TokenEnv(task, tokenizer)
     env.reset(seed=0)
     assert np.flatnonzero(env.action_masks()).tolist() == tokenizer.encode(" ".join(task.answers))

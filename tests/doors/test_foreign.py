@@ -288,6 +288,19 @@ def test_sessions_of_dialogues_that_nobody_holds_are_closed():
     assert [task.speak(state, "go", RNG).rewards["system"] for state in (kept, last)] == [1, 1]
 
 
+@pytest.mark.parametrize(
+    "make", [dialgym.make, lambda id: dialgym.make_vec(id, 3), dialgym.Chat, dialgym.aec_env]
+)
+def test_a_closed_view_leaves_no_session_open(make):
+    view, other = make(ID), dialgym.make(ID)
+    other.reset(seed=0)
+    before = len(GuessWord.open_games)
+    view.reset(seed=1)
+    assert len(GuessWord.open_games) > before
+    view.close()
+    assert len(GuessWord.open_games) == before  # those of others go on
+
+
 def test_a_session_that_fails_is_closed():
     server = Small(1)
     task = server.task()

@@ -142,7 +142,7 @@ READ_FIRST = [
     ROOT / "README.md",
     *(
         ROOT / "docs" / f"{page}.md"
-        for page in ("quickstart", "training", "offline", "own_task", "own_dialogues", "chat")
+        for page in ("quickstart", "training", "own_task", "own_dialogues")
     ),
 ]
 
@@ -214,6 +214,7 @@ def test_each_argument_of_an_algorithm_is_explained(name: str):
     assert [each for each in named if each not in arguments.meanings_of(found)] == []
 
 
+@pytest.mark.slow
 def test_arguments_of_a_page_have_their_real_defaults():
     griffe = pytest.importorskip("griffe")
     arguments = script("griffe_arguments")

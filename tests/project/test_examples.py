@@ -54,7 +54,6 @@ QUICK = {
     "02_utterances",
     "03_batches",
     "09_pettingzoo",
-    "10_own_task",
 }
 """The examples that train little or nothing; the others run in `make nightly`."""
 

@@ -112,6 +112,7 @@ def test_the_wheel_carries_both_notices(wheel: Path):
     assert {"LICENSE", "NOTICE"} <= names
 
 
+@pytest.mark.slow
 def test_the_wheel_works_away_from_the_repository(wheel: Path, install, tmp_path: Path):
     python = install(wheel)
     found = output_of([python, "-c", USE_IT], cwd=tmp_path)

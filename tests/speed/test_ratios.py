@@ -19,6 +19,7 @@ from benchmarks.environments.workloads import (
     single_turns,
 )
 from dialgym.tasks.multiwoz.data import load_world
+from tests.support.by_day import by_day
 
 
 def measure(work):
@@ -85,7 +86,7 @@ def test_the_vectorised_rules_beat_the_loop(monkeypatch):
     assert reaches(1.5, fast, batched_tokens({}))
 
 
-@pytest.mark.parametrize("family", ["Wordle-20", "SlotFilling"])
+@pytest.mark.parametrize("family", by_day(["Wordle-20", "SlotFilling"], "SlotFilling"))
 def test_a_chat_costs_at_most_twice_as_much_as_the_utterance_view(family):
     found = [doors.chat_figures(family, 8) for _ in range(3)]
     assert min(each["view"] / each["chat"] for each in found) <= doors.MOST_OF_CHAT

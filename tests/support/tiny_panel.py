@@ -27,6 +27,10 @@ VALUES = {
     "references": ["random", "optimal"],
 }
 TINY = Panel.of("tiny", VALUES)
+WORDS = {**VALUES["environments"][0], "settings": {"tokenizer": "word"}}
+BY_WORD = {**VALUES, "environments": [WORDS]}
+QUICK = Panel.of("tiny", BY_WORD)
+"""The same with utterances of a token, which are said in a third of the time."""
 
 
 def install(monkeypatch=None, panel=TINY):

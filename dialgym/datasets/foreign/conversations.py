@@ -21,6 +21,7 @@ from dialgym.datasets.foreign.prompts import (
     is_pair,
     listed,
     prompted_turns,
+    with_chosen,
 )
 from dialgym.datasets.foreign.roles import are_names, folded, is_role
 from dialgym.io.archives import SPLITS
@@ -160,7 +161,7 @@ def _turns_of(row: Row) -> _Turns:
         if prompted and name in HISTORIES:
             break
         if _are_turns(turns := listed(row.get(name)), least=1):
-            return _Turns(name, turns)
+            return _Turns(*with_chosen(row, name, turns))
     if prompted:
         return _Turns(*prompted, answers=True)
     if chosen := chosen_turns(row):

@@ -2,9 +2,11 @@
 
 A prompt is a text, or a list of messages. What stands beside an instruction (``input``,
 ``context``) belongs to it, and a ``history`` comes before it. Of preferences the ``chosen`` answer
-is read, and the ``rejected`` one is not: nobody should learn to give it.
+is read, and the ``rejected`` one is not: nobody should learn to give it. A text whose turns begin
+with ``Human:`` and ``Assistant:``, as in HH-RLHF, is these turns.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -44,9 +46,22 @@ def prompted_turns(row: Row) -> tuple[str, list[Any]] | None:
 def chosen_turns(row: Row) -> tuple[str, list[Any]] | None:
     """The chosen one of two dialogues, whose prompt stands in it; None where there is none."""
     turns = listed(row.get(CHOSEN))
+    turns = _marked(turns) if isinstance(turns, str) else turns
     if isinstance(turns, list) and len(turns) > 1 and all(isinstance(t, Mapping) for t in turns):
         return CHOSEN, turns
     return None
+
+
+def with_chosen(row: Row, name: str, turns: list[Any]) -> tuple[str, list[Any]]:
+    """The column of messages and these, with the chosen answer to them if that stands beside."""
+    if not is_filled(row.get(CHOSEN)) or not has_rejected(row):
+        return name, turns
+    answer = _as_turns(row[CHOSEN], "assistant")
+    if _text(turns[-1]) in (None, _text(answer[-1])):
+        return name, turns
+    if _begins_with(answer, turns):
+        return CHOSEN, answer
+    return f"{name} and {CHOSEN}", [*turns, *answer]
 
 
 def has_rejected(row: Row) -> bool:
@@ -108,7 +123,7 @@ def _as_turns(value: Any, role: str) -> list[Any]:
     if isinstance(turns, Mapping):
         turns = [turns]
     if not isinstance(turns, list):
-        return [_message(role, turns)]
+        return _marked(str(turns)) or [_message(role, turns)]
     if isinstance(value, str) and not any(_text(turn) for turn in turns):
         return [_message(role, value)]  # a text in brackets, or code
     if all(isinstance(turn, str) or turn is None for turn in turns):
@@ -116,6 +131,17 @@ def _as_turns(value: Any, role: str) -> list[Any]:
         count = len(turns)
         return [_message((other, role)[(count - n) % 2], t or "") for n, t in enumerate(turns)]
     return turns
+
+
+def _marked(text: str) -> list[Any]:
+    """The turns of a text in which each has a mark; empty where it does not begin with one."""
+    before, *parts = _MARKS.split(text)
+    said = [] if before else zip(parts[::2], parts[1::2])
+    return [_message(_MARKED[mark], words.strip()) for mark, words in said if words.strip()]
+
+
+_MARKED = {"Human": "user", "Assistant": "assistant"}
+_MARKS = re.compile(rf"(?:\A\s*|\n\n)({'|'.join(_MARKED)}):")
 
 
 def _exchanges(turns: list[Any]) -> list[Any]:

@@ -17,7 +17,7 @@ from dialgym.language.text import plain
 from dialgym.tasks import corpora
 from dialgym.tasks.comments.indices import rows_by_index
 
-VERSION = 3
+VERSION = 4
 """Of the form in which comments are kept in the cache."""
 BUILTIN = files("dialgym.tasks.comments") / "comments.jsonl.gz"
 EXPECTED = "files of rows with a comment each"
@@ -115,7 +115,7 @@ def _read(place: Path, filled: dict[str, bool]) -> Iterator[LoggedComment]:
         values = {name: sources.first(row, names) for name, names in COLUMNS.items()}
         for name, names in COLUMNS.items():
             if not filled.get(name) and any(own in row for own in names):
-                filled[name] = values[name] not in (None, "")
+                filled[name] = values[name] is not None
         comment = sources.first(row, COMMENTS)
         if not any(name in row for name in COMMENTS):
             raise ValueError(f"{where}: expected a comment as {' or '.join(COMMENTS)}; got {row}.")
@@ -128,14 +128,14 @@ def _read(place: Path, filled: dict[str, bool]) -> Iterator[LoggedComment]:
 
 def _score(value: Any, where: RowLocation) -> float:
     try:
-        return np.nan if value in (None, "") else float(value)
+        return np.nan if value is None else float(value)
     except (TypeError, ValueError):
         raise ValueError(f"{where}: expected a number as score; got {value!r}.") from None
 
 
 def _label(value: Any, where: RowLocation) -> int:
-    if value in (None, ""):
+    if value is None:
         return UNKNOWN_LABEL
-    if str(value) not in ("0", "1", "2"):
+    if str(value).removesuffix(".0") not in ("0", "1", "2"):
         raise ValueError(f"{where}: expected a toxicity of 0, 1 or 2; got {value!r}.")
-    return int(value)
+    return int(float(value))

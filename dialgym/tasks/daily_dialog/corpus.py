@@ -29,7 +29,7 @@ from dialgym.tasks.daily_dialog.formats import (
 )
 
 DAILYDIALOG = "DIALGYM_DAILYDIALOG"
-VERSION = 2
+VERSION = 3
 """Of the form in which dialogues are kept in the cache."""
 
 

@@ -137,8 +137,13 @@ class Maze(WorldTask):
         walls: np.ndarray = self.world.after[place] == place
         return walls
 
-    def picture(self, state: WorldState) -> np.ndarray:
-        """The maze, the way that was gone, and where one is."""
+    def picture(self, state: WorldState) -> np.ndarray | None:
+        """The maze, the way that was gone, and where one is.
+
+        None of a partial one until all is over: whoever plays is not told where it began.
+        """
+        if self.observation == "partial" and not state.over:
+            return None
         sheet = GridPicture(len(self.drawing), len(self.drawing[0]), "#2b303b")
         for cell in self.cells:
             sheet.cell(cell, "#f4f6fa")

@@ -39,7 +39,10 @@ TOLD: Mapping[str, Mapping[str, str]] = MappingProxyType(
 
 
 def meets(cells: Row, slot: str, value: str) -> bool:
-    """Return True if a row meets a constraint of a goal; what is no time constrains nothing."""
+    """Return True if a row meets a constraint, as ConvLab-2 takes it: by the same letters.
+
+    What is no time constrains nothing.
+    """
     cell = cells.get(slot, "")
     if slot in ("leaveAt", "arriveBy"):
         limit, time = clock(value), clock(cell)

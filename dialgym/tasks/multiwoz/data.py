@@ -82,8 +82,8 @@ def load_world(source: str | PathLike[str] | None = None) -> World:
     That is ``attraction_db.json`` and so on for all domains, and if there are any of ConvLab-2
     ``value_set.json`` and ``goal_model.json`` or ``new_goal_model.pkl``. Values that are not given
     are those of the rows, and so are those of goals, which are then distributed as in the city
-    that is built in. None is the folder that ``$DIALGYM_MULTIWOZ`` names, or, where there is
-    no such variable, the city that is built in.
+    that is built in, without the domains that have no rows. None is the folder that
+    ``$DIALGYM_MULTIWOZ`` names, or, where there is no such variable, the city that is built in.
 
     Raises:
         ValueError: there is no such data, or it is not such a world.
@@ -118,7 +118,8 @@ def _read(source: str, place: Path, stamp: str) -> World:
         if domain != "taxi" and not database.rows(domain):
             raise ValueError(
                 f"MultiWOZ {source!r}: expected rows in {domain}_db.json, which the goal model "
-                "asks for; got none. Fetch the file again."
+                "asks for; got none. Add rows, or put a goal_model.json beside it whose "
+                f"domain_ordering leaves {domain} out."
             )
     return World(database, values, model, source)
 

@@ -68,6 +68,17 @@ class DatabaseTable:
         column = self._columns.get(slot)
         return self.everything if column is None else column.where(test)
 
+    def spelling(self, slot: str, value: str) -> str:
+        """The value as rows write it; as it is where none has it."""
+        column = self._columns.get(slot)
+        return value if column is None else column.spelling(value)
+
+
+def _folded(value: str) -> str:
+    """A value as it is compared: without space around it, in small letters, in one spelling."""
+    value = value.strip().lower()
+    return "centre" if value == "center" else value
+
 
 class _Column:
     """A slot's values -> rows; a row without a known value meets every constraint."""
@@ -75,17 +86,21 @@ class _Column:
     def __init__(self, sets: Mapping[str, int], everything: int) -> None:
         folded: dict[str, int] = {}
         for value, found in sets.items():
-            key = value.strip().lower()
+            key = _folded(value)
             folded[key] = folded.get(key, 0) | found
         folded.pop(ANY, None)
         self.open = everything
         for found in folded.values():
             self.open &= ~found
         self.sets = {value: found | self.open for value, found in folded.items()}
+        self._spellings = {**{_folded(value): value for value in sets}, **{v: v for v in sets}}
 
     def find(self, value: str) -> int:
         found = self.sets.get(value)
-        return self.sets.get(value.strip().lower(), self.open) if found is None else found
+        return self.sets.get(_folded(value), self.open) if found is None else found
+
+    def spelling(self, value: str) -> str:
+        return self._spellings.get(value) or self._spellings.get(_folded(value), value)
 
     def where(self, test: Callable[[str], bool]) -> int:
         found = self.open
@@ -194,8 +209,6 @@ class CityDatabase:
             return 1
         if domain in ("hospital", "police"):
             constraints = {s: v for s, v in constraints.items() if s == "department"}
-        elif constraints.get("area") == "center":
-            constraints = {**constraints, "area": "centre"}
         return self.table(domain).find(constraints)
 
     def table(self, domain: str) -> DatabaseTable:

@@ -123,7 +123,7 @@ class Evaluator:
 
     Args:
         world: the database.
-        fidelity: keeps ``any_value``, ``fuzzy_answers``, ``missed_extras``.
+        fidelity: keeps ``any_value``, ``fuzzy_answers``, ``literal_bookings``, ``missed_extras``.
     """
 
     def __init__(self, world: World, fidelity: Fidelity) -> None:
@@ -218,7 +218,7 @@ class Evaluator:
 
     def _rate(self, domain: str, wanted: DomainGoal, record: Record) -> tuple[float, float] | None:
         """The shares of constraints met, and of the booking's own slots; None without any."""
-        if not wanted.book or not wanted.info:
+        if not wanted.book or (self.fidelity.literal_bookings and not wanted.info):
             return None
         row = record.booked.get(domain)
         if row is None:
@@ -231,13 +231,19 @@ class Evaluator:
         return met, sum(same) / len(same)
 
     def _met(self, domain: str, wanted: DomainGoal, row: int) -> float | None:
-        """The share of constraints that a row meets, where a train goes aside; None without any."""
+        """The share of constraints that a row meets, where a train goes aside.
+
+        Without any it is all; the original has None.
+        """
         if row == TAXI:
             return 1.0
-        cells = self.database.rows(domain)[row]
         checked = [(slot, value) for slot, value in wanted.info.items() if slot not in ENDS]
-        met = [meets(cells, slot, value) for slot, value in checked]
-        return sum(met) / len(met) if met else None
+        if self.fidelity.literal_bookings:
+            cells = self.database.rows(domain)[row]
+            met = [meets(cells, slot, value) for slot, value in checked]
+            return sum(met) / len(met) if met else None
+        met = [self.database.find(domain, {slot: v}) >> row & 1 == 1 for slot, v in checked]
+        return sum(met) / len(met) if met else 1.0
 
     def match(self, goal: MultiWOZGoal, user: MultiWOZUserState, record: Record) -> float:
         """See `DialogueMetrics`."""

@@ -53,6 +53,11 @@ FAULTS: Mapping[str, Fault] = MappingProxyType(
             "Answers agree with a row if 60 % of their letters do: train TR1234 with TR1235.",
             "They must be equal but for case and spaces.",
         ),
+        "literal_bookings": Fault(
+            "A booked row meets a constraint by the same letters only, so none meets 'Centre' or "
+            "'dontcare'; a booking without constraints counts neither as made nor as missed.",
+            "Constraints are met as in the database; any row meets a booking without them.",
+        ),
         "missed_extras": Fault(
             "Told but not asked for counts against precision only where acts and database have "
             "the same name for a slot (phone, area ...), which the others (address ...) have not.",
@@ -126,6 +131,7 @@ class Fidelity:
     null_answers: bool = False
     any_value: bool = False
     fuzzy_answers: bool = False
+    literal_bookings: bool = False
     missed_extras: bool = False
     first_row: bool = False
     books_early: bool = False

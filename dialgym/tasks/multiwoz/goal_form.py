@@ -1,11 +1,12 @@
 """Goals in ConvLab's form, a JSON object by domain: written, read and checked."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from dialgym.errors import unknown
 from dialgym.tasks.multiwoz.database import CityDatabase
-from dialgym.tasks.multiwoz.ontology import BOOKABLE, DOMAINS, INFORMABLE, REQUESTABLE
+from dialgym.tasks.multiwoz.ontology import BOOKABLE, DAYS, DOMAINS, INFORMABLE, REQUESTABLE
 from dialgym.tasks.multiwoz.types import DomainGoal, MultiWOZGoal
 
 ORDER = "domain_ordering"
@@ -37,7 +38,8 @@ def parse_goal(content: Any, database: CityDatabase | None = None) -> MultiWOZGo
 
     Args:
         content: the object.
-        database: checks that some row meets the constraints.
+        database: checks that some row meets the constraints; values are spelt as its rows have
+            them.
 
     Raises:
         ValueError: it is no goal, names what nobody knows, wants nothing, or cannot be met.
@@ -50,10 +52,26 @@ def parse_goal(content: Any, database: CityDatabase | None = None) -> MultiWOZGo
     goals = {domain: _domain_goal(domain, content[domain]) for domain in _ordering(content)}
     if not any(goal.requests or goal.book for goal in goals.values()):
         raise _bad("", "a slot to ask for ('reqt') or to book ('book') in some domain", "none")
+    if database is None:
+        return MultiWOZGoal(goals)
     for domain, goal in goals.items():
-        if database is not None and not database.find(domain, goal.info):
+        if not database.find(domain, goal.info):
             raise _bad(f" > {domain} > info", "constraints that a row meets", str(dict(goal.info)))
-    return MultiWOZGoal(goals)
+    return MultiWOZGoal({domain: _spelt(domain, g, database) for domain, g in goals.items()})
+
+
+def _spelt(domain: str, goal: DomainGoal, database: CityDatabase) -> DomainGoal:
+    """The goal in the words of the rows: ``centre`` for ``Centre``, ``monday`` for ``Monday``."""
+    spelling = database.table(domain).spelling
+    info, failing = (
+        {slot: spelling(slot, value) for slot, value in part.items()}
+        for part in (goal.info, goal.fail_info)
+    )
+    book, first = (
+        {slot: day if (day := v.strip().lower()) in DAYS else v for slot, v in part.items()}
+        for part in (goal.book, goal.fail_book)
+    )
+    return replace(goal, info=info, fail_info=failing, book=book, fail_book=first)
 
 
 def _ordering(content: Mapping[str, Any]) -> list[str]:

@@ -235,9 +235,12 @@ def suited(model: GoalModel, database: CityDatabase) -> GoalModel:
     """The goal model with the values of a database, each as frequent as in its rows.
 
     For a database that comes without a goal model. Taxis go between all places that have names,
-    times stay as they are, and nobody asks for what no row says.
+    times stay as they are, and nobody asks for what no row says, nor for a domain without rows.
     """
     content = json.loads(json.dumps(model.content))
+    empty = {domain for domain in {*DOMAINS} - {"taxi"} if not database.rows(domain)}
+    orderings = [row for row in content["domain_ordering"] if not empty & {*row["of"]}]
+    content["domain_ordering"] = orderings or content["domain_ordering"]
     values, chances = content["value_distribution"], content["slot_probability"]
     for domain in sorted({*values} - {"taxi"}):
         rows = database.rows(domain)

@@ -1,5 +1,6 @@
 """Several domains in one dialogue, with one learner that speaks for all of them."""
 
+from bisect import bisect_right
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
@@ -268,6 +269,7 @@ class JoinedActs(PartyActs):
         counts = [len(acts.names) for acts in parts.values()]
         self.first = dict(zip(parts, accumulate(counts, initial=0)))
         self.size = len(parts) + sum(acts.size for acts in parts.values())
+        self._owners, self._starts = list(parts), list(self.first.values())
 
     def owner(self, state: MultiDomainState) -> str:
         """Whose acts can be chosen."""
@@ -286,8 +288,8 @@ class JoinedActs(PartyActs):
 
     def split(self, action: int) -> tuple[str, int]:
         """The owner of an act, and its number among the owner's."""
-        owner = self.names[action].rpartition(".")[0]
-        return owner, action - self.first[owner]
+        place = bisect_right(self._starts, action) - 1
+        return self._owners[place], action - self._starts[place]
 
     def text(self, state: MultiDomainState, action: Any, rng: Generator) -> str:
         owner, own = self.split(action)

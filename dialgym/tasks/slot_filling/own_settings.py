@@ -100,12 +100,18 @@ def system_of(given: Mapping[str, Any], language: str) -> SystemSettings:
     """Settings of the system's side by name; masks and tracker are checked where they are made.
 
     Raises:
-        ValueError: a number or flag is none, or the language has no words for ``confreq``.
+        ValueError: a number or flag is none, the language has no words for ``confreq``, or
+            ``venue_count`` has no ``confreq`` to tell it.
     """
     check_flags(SystemSettings, given, WHERE)
     found = SystemSettings(**given)
     whole_number("inform_accepted", found.inform_accepted, WHERE)
     whole_number("inform_slots", found.inform_slots, WHERE, most=MOST_VALUES - 1)
+    if found.venue_count and not found.confreq:
+        raise ValueError(
+            f"venue_count of {WHERE}: expected confreq=True beside it, whose acts tell the count; "
+            "got confreq=False. Give both, or neither."
+        )
     if found.confreq and language == "words":
         raise ValueError(
             f"confreq of {WHERE}: language='words' has two words for a summary act, too few for "

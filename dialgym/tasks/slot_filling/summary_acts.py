@@ -44,6 +44,9 @@ class SummaryActs:
         summariser: the domain.
         masks: acts that rules restrict; ``repeat`` and ``restart`` can never be chosen.
         settings: numbers of slots.
+
+    Raises:
+        ValueError: two acts have one name.
     """
 
     def __init__(
@@ -51,6 +54,13 @@ class SummaryActs:
     ) -> None:
         self.summariser, self.masks, self.settings = summariser, masks, settings
         self._offers = Offers(summariser.database, settings.inform_slots)
+        if len(self.number) < len(self.names):
+            twice = next(name for i, name in enumerate(self.names) if self.number[name] != i)
+            raise ValueError(
+                f"confreq of SlotFilling: expected slots of {summariser.ontology.domain} whose "
+                f"acts confreq_S_R have names of their own; got {twice!r} for two pairs of slots. "
+                "Rename a slot, or leave confreq out."
+            )
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -241,8 +251,8 @@ class Offers:
         if not found:
             return None
         cells = self.database.rows[self.pick(found, rng)]
-        if not requested:
-            others = [s for s in self.database.ontology.requestable if s != NAME]
+        others = [s for s in self.database.ontology.requestable if s != NAME]
+        if not requested and others:
             requested = [others[int(rng.random() * len(others))]]
         told = [SlotValue(s, cells.get(s, NONE)) for s in self._some(requested, rng) if s != NAME]
         return Act("inform", (SlotValue(NAME, cells[NAME]), *told))

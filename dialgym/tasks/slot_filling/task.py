@@ -14,7 +14,7 @@ from dialgym.language.acts import NULL, Act, Hypotheses
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome, Task
 from dialgym.tasks.corpora import BUILT_IN
 from dialgym.tasks.findings import Findings
-from dialgym.tasks.slot_filling.domain.domain import domain_files, load_domain
+from dialgym.tasks.slot_filling.domain.domain import checked, domain_files, load_domain
 from dialgym.tasks.slot_filling.domain.goals import GoalGenerator
 from dialgym.tasks.slot_filling.error_channel import FIDELITIES, channel_of
 from dialgym.tasks.slot_filling.findings import findings_of, note_misheard
@@ -172,7 +172,7 @@ class SlotFilling(Task):
         own = system_of(system, language)
         chosen = setting(env)
         self.env, self.fidelity, self.turns = env, fidelity, turns
-        self.domain = load_domain(domain)
+        self.domain = checked(load_domain(domain))
         self.played = {"domain": self.domain.played}
         self.stand_in = BUILT_IN if self.domain.stands_for else None
         ontology, database = self.domain.ontology, self.domain.database

@@ -167,8 +167,13 @@ class TextNav(WorldTask):
         last = len(self._places)
         return [self._places[place][:2] for place in self.path(state) if place < last]
 
-    def picture(self, state: WorldState) -> np.ndarray:
-        """The house, where the thing is, the way that was gone, and where one is."""
+    def picture(self, state: WorldState) -> np.ndarray | None:
+        """The house, where the thing is, the way that was gone, and where one is.
+
+        None of a partial one until all is over: whoever plays is not told where it began.
+        """
+        if self.observation == "partial" and not state.over:
+            return None
         house, gone = self.house, self.rooms_of(state)
         sheet = GridPicture(*GRID, "#ffffff", 3 * CELL, 2 * CELL)
         for room, (ways, doors) in enumerate(zip(house.ways, house.doors)):

@@ -25,6 +25,7 @@ CELLS = {
 }
 """Texts of a cell, in upper or lower case."""
 ARTICLES = ("a", "an", "the", "some")
+_SUBJECTS = ("it", "they")
 _AUXILIARIES = {"is": "is it", "can": "can it", "has": "does it have", "does": "does it"}
 
 
@@ -99,7 +100,7 @@ def load_table(source: str | PathLike[str], task: str) -> AnswerTable:
     the first one. A cell is 1 or 0, yes or no, true or false, or empty where it cannot be told.
     Both names and questions may have other wordings after a semicolon. A column that is no question
     becomes one: ``can fly``, ``has wings``, ``is alive`` and ``red`` are ``can it fly?``,
-    ``does it have wings?``, ``is it alive?`` and ``is it red?``.
+    ``does it have wings?``, ``is it alive?`` and ``is it red?``; ``is it alive`` gets its mark.
 
     Raises:
         ValueError: it cannot be read, or is no such table; the message says where.
@@ -130,24 +131,23 @@ def _read(rows: Iterator[tuple[RowLocation, Row]], source: str) -> AnswerTable:
     columns = list(found[0][1])
     key = "name" if "name" in columns else columns[0]
     asked = [column for column in columns if column != key]
-    questions = tuple(tuple(_question(text) for text in _wordings(column)) for column in asked)
-    names = tuple(_names(where, row.get(key)) for where, row in found)
+    here = f"table {source!r}"
+    questions = tuple(tuple(map(_question, _wordings(here, column))) for column in asked)
+    names = tuple(tuple(map(with_article, _wordings(where, row.get(key)))) for where, row in found)
     truth = np.array([[_cell(where, row, c) for c in asked] for where, row in found], np.int8)
     table = AnswerTable(names, questions, truth)
     _check(table, source)
     return table
 
 
-def _wordings(text: Any) -> tuple[str, ...]:
+def _wordings(where: RowLocation | str, text: Any) -> tuple[str, ...]:
     words = (plain(part) for part in str(text or "").split(";"))
-    return tuple(dict.fromkeys(word for word in words if word))
-
-
-def _names(where: RowLocation, cell: Any) -> tuple[str, ...]:
-    names = tuple(with_article(name) for name in _wordings(cell))
-    if not names:
-        raise ValueError(f"{where}: expected a name; got {cell!r}.")
-    return names
+    found = tuple(dict.fromkeys(word for word in words if word))
+    if not found:
+        raise ValueError(
+            f"{where}: expected a name or question in Latin letters; got {text!r}. Transcribe it."
+        )
+    return found
 
 
 def with_article(name: str) -> str:
@@ -165,6 +165,8 @@ def _question(column: str) -> str:
     if column.endswith("?"):
         return column
     first, _, rest = column.partition(" ")
+    if rest.partition(" ")[0] in _SUBJECTS:  # "was it made by man": only the mark is missing
+        return f"{column}?"
     if rest and first in _AUXILIARIES:
         return f"{_AUXILIARIES[first]} {rest}?"
     return f"is it {column}?"

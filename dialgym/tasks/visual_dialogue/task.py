@@ -347,6 +347,7 @@ class VisualDialogue(Task):
         return batch
 
     def picture(self, state: VisualState) -> np.ndarray | None:
+        """For spectators: the scene and the ranks, of which the questioner is not told."""
         from dialgym.tasks.visual_dialogue.sheet import draw_dialogue
 
         scene = self.pool.picture(state.image)

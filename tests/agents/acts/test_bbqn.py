@@ -62,7 +62,7 @@ def test_the_loss_adds_the_share_of_a_batch_in_the_divergence(divergence, sample
 
 @pytest.mark.parametrize("divergence", by_day(["kl", "alpha"], "kl"))
 def test_it_learns_the_masked_states_to_the_optimum(divergence):
-    model = made(divergence=divergence, n_samples=2).learn(1000)
+    model = made(divergence=divergence, n_samples=2).learn(700)
     assert greedy_return(model, five_states()) == pytest.approx(0.7)
 
 

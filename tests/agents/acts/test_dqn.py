@@ -96,18 +96,18 @@ def test_the_loss_is_that_of_a_slow_version():
 
 @pytest.mark.parametrize("variant", by_day(VARIANTS, "n-step", "noisy"))
 def test_it_learns_the_masked_states_to_the_optimum(variant):
-    model = made(**VARIANTS[variant]).learn(1000)
+    model = made(**VARIANTS[variant]).learn(700)
     assert greedy_return(model, five_states()) == pytest.approx(0.7)
 
 
 @pytest.mark.parametrize("variant", by_day(["double", "noisy", "bootstrap"], "bootstrap"))
 def test_it_finds_the_better_arm_through_noise(variant):
-    model = made(noisy_bandit(), **VARIANTS[variant]).learn(1200)
+    model = made(noisy_bandit(), **VARIANTS[variant]).learn(800)
     assert greedy_return(model, noisy_bandit()) == pytest.approx(0.85)
 
 
 def test_q_values_are_the_right_ones():
-    model = made(exploration_initial_eps=1.0, exploration_final_eps=1.0).learn(1500)
+    model = made(exploration_initial_eps=1.0, exploration_final_eps=1.0).learn(1200)
     table = five_states()
     q = model.policy.q_net(torch.as_tensor(TableEnv(table).beliefs)).detach().numpy()
     right = table.q_values()

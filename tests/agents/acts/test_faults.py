@@ -28,6 +28,7 @@ from tests.support.by_day import by_day
 from tests.support.slot_mdp import slot_vec_env
 
 DEEP = (A2C, ACER, BBQN, DQN, ENAC, FeudalACER, FeudalDQN, FeudalGain, PG, TRACER)
+EACH_BASE = (ACER, DQN, ENAC, PG, GPSarsa)
 
 
 def made(algorithm, table):
@@ -48,7 +49,7 @@ def knowledge(model):
 
 
 @pytest.mark.parametrize("reward", by_day([np.nan, np.inf, -np.inf], -np.inf))
-@pytest.mark.parametrize("algorithm", [*DEEP, GPSarsa, Committee])
+@pytest.mark.parametrize("algorithm", by_day([*DEEP, GPSarsa, Committee], *EACH_BASE))
 def test_rewards_are_finite(algorithm, reward):
     table = replace(five_states(), rewards=five_states().rewards.copy())
     model = made(algorithm, table).learn(60)

@@ -20,7 +20,7 @@ REPLAY |= {"train_freq": 1, "buffer_size": 600, "target_update_interval": 4}
 REPLAY["exploration_initial_eps"] = 0.5
 LEARNERS = {
     FeudalDQN: (2000, {**REPLAY, "exploration_final_eps": 0.02, "exploration_fraction": 0.7}),
-    FeudalACER: (1000, {**QUICK, "learning_rate": 5e-3, "exploration_initial_eps": 0.2}),
+    FeudalACER: (700, {**QUICK, "learning_rate": 5e-3, "exploration_initial_eps": 0.2}),
 }
 
 

@@ -169,7 +169,7 @@ def test_the_estimator_comes_to_tell_the_expert_from_a_bad_policy(expert):
 def test_it_learns_what_the_expert_does_without_the_envs_rewards(expert, variant):
     model = made(expert, n_steps=32, batch_size=128, learning_rate=3e-3, ent_coef=0.0,
                  estimation={"variant": variant, "batch_size": 64, "passes": 2})  # fmt: skip
-    model.learn(4000)
+    model.learn(2500)
     scores = [dialgym.evaluate(who, ID, 200).mean_return for who in (model, "ask-all", "random")]
     assert scores[0] > scores[1] - 0.12 > scores[2] + 0.05
 

@@ -13,6 +13,7 @@ import dialgym
 from agents import MLE, ActAgent, BeliefPolicy, GPTPolicy
 from dialgym.simulators import BatchSpeaker
 from dialgym.tasks import ActPolicy
+from tests.support.by_day import by_day
 from tests.support.toy_acts import Wishes
 
 ID = "tests.support.toy_acts:Wishes-act"
@@ -99,7 +100,7 @@ def test_mistakes_are_one_clear_error(user, tmp_path):
     assert agents.ActAgent is ActAgent
 
 
-@pytest.mark.parametrize("algorithm", STOCK)
+@pytest.mark.parametrize("algorithm", by_day(STOCK, "gp-sarsa", "maskable-ppo"))
 def test_any_learner_over_beliefs_plays_either_side_by_its_path(algorithm, tmp_path):
     """Greedily as `dialgym.evaluate` plays it; drawn, each dialogue by its own numbers."""
     agents.train(

@@ -216,8 +216,8 @@ def test_masks_of_the_task_hold():
     ("setting", "message"),
     [
         ({"temperature": 0}, "temperature must be above 0, got 0; deterministic=True"),
-        ({"top_k": 0}, "top_k must be at least 1 or None, got 0"),
-        ({"max_tokens": 0}, "max_tokens must be at least 1 or None, got 0"),
+        ({"top_k": 0}, "top_k of sampling must be a whole number from 1; got 0"),
+        ({"max_tokens": 0}, "max_tokens of sampling must be a whole number from 1; got 0"),
         ({"top_p": 1.5}, "top_p must be above 0 and at most 1, got 1.5"),
         ({"temprature": 1}, "unknown setting 'temprature' in sampling. Did you mean 'temperature'"),
         ({"history": "abc"}, "history: expected the utterances so far"),

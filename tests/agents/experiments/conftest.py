@@ -4,12 +4,12 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.support.tiny_panel import TINY, install
+from tests.support.tiny_panel import QUICK, install
 
 
 @pytest.fixture
 def tiny(monkeypatch):
-    install(monkeypatch)
+    install(monkeypatch, QUICK)
 
 
 @pytest.fixture
@@ -41,6 +41,6 @@ def done(tmp_path_factory):
 
     out = tmp_path_factory.mktemp("panel")
     names = ["random", "optimal", "ppo", "bc", "bc-ppo"]
-    _, failures = run_jobs(jobs_of(TINY, names, TINY.environments, [0, 1], out), 0)
+    _, failures = run_jobs(jobs_of(QUICK, names, QUICK.environments, [0, 1], out), 0)
     assert not failures
     return out

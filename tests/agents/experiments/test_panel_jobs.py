@@ -22,10 +22,10 @@ from dialgym.experiments.row_files import read_row, read_rows
 from dialgym.io.files import read_json
 from tests.support.commands import fail, run, succeed
 from tests.support.resuming import assert_same_model
-from tests.support.tiny_panel import BC, TINY, VALUES, install
+from tests.support.tiny_panel import BC, BY_WORD, QUICK, install
 from tests.support.waiting import end_family, wait_until
 
-PLACES = TINY.environments
+PLACES = QUICK.environments
 ROW = "Wordle-20-v0-seed0.json"
 pytestmark = pytest.mark.usefixtures("tiny")
 
@@ -65,7 +65,7 @@ def test_stored_dialogues_are_collected_once_and_their_hash_is_kept(done):
 def test_a_learner_has_cells_where_it_learns_and_asks_for_no_others(tmp_path):
     learners = {"bc": {"environments": ["dialgym/Wordle-200-v0"]}, "ppo": {}}
     environments = ["Wordle-20-v0", "Wordle-200-v0"]
-    panel = Panel.of("x", {**VALUES, "algorithms": learners, "environments": environments})
+    panel = Panel.of("x", {**BY_WORD, "algorithms": learners, "environments": environments})
     jobs = jobs_of(panel, ["bc", "ppo"], panel.environments, [0], tmp_path)
     kinds = ["ppo Wordle-20-v0", "bc Wordle-200-v0", "ppo Wordle-200-v0"]
     assert [job.kind for job in jobs] == kinds
@@ -93,7 +93,7 @@ def test_it_begins_with_the_model_of_the_other_learners_row_without_training_it_
     assert not (copied / "run.json").exists()
     assert (copied / "model.zip").read_bytes() == (row.with_suffix("") / "model.zip").read_bytes()
     assert (copied / "cost.json").read_text() == (row.with_suffix("") / "cost.json").read_text()
-    [alone] = jobs_of(TINY, ["bc-ppo"], TINY.environments, [0], tmp_path)
+    [alone] = jobs_of(QUICK, ["bc-ppo"], QUICK.environments, [0], tmp_path)
     perform(alone)
     start, clone = (
         agents.load(file).policy.state_dict()
@@ -108,7 +108,7 @@ def test_a_chain_of_learners_is_trained_whole_by_itself_and_beside_their_rows(
 ):
     more = {"algorithm": "bc", "hyperparameters": BC}
     learners = {"bc": more, "longer": {**more, "start": "bc"}, "last": {**more, "start": "longer"}}
-    panel = install(monkeypatch, Panel.of("tiny", {**VALUES, "algorithms": learners}))
+    panel = install(monkeypatch, Panel.of("tiny", {**BY_WORD, "algorithms": learners}))
     jobs = jobs_of(panel, [*learners], panel.environments, [0], tmp_path / "beside")
     [alone] = jobs_of(panel, ["last"], panel.environments, [0], tmp_path / "alone")
     for job in (*jobs, alone):
@@ -123,7 +123,7 @@ def test_a_chain_of_learners_is_trained_whole_by_itself_and_beside_their_rows(
 
 
 def test_rows_of_a_seed_play_the_same_dialogues(done):
-    rows = {(r.name, r.seed): r for r in read_rows([done], TINY)}
+    rows = {(r.name, r.seed): r for r in read_rows([done], QUICK)}
     assert len(rows) == 10
     seeds = [rows["optimal", k].column("return").tolist() for k in (0, 1)]
     assert seeds[0] != seeds[1]
@@ -131,11 +131,11 @@ def test_rows_of_a_seed_play_the_same_dialogues(done):
 
 def test_what_is_done_is_not_done_again_and_other_budgets_are_refused(done, monkeypatch):
     monkeypatch.setattr("agents.experiments.pools.perform", None)
-    jobs = jobs_of(TINY, ["ppo"], PLACES, [0], done)
+    jobs = jobs_of(QUICK, ["ppo"], PLACES, [0], done)
     assert len(run_jobs(jobs, 0)[0]) == 1
     changed = type(PLACES[0])(**{**vars(PLACES[0]), "budget": {"tokens": 2000}})
     with pytest.raises(ValueError, match=r"other settings \(n_timesteps: 1000 -> 2000\)") as raised:
-        run_jobs(jobs_of(TINY, ["ppo"], [changed], [0], done), 0)
+        run_jobs(jobs_of(QUICK, ["ppo"], [changed], [0], done), 0)
     row = done.resolve() / "tiny" / "ppo" / ROW
     assert f"Delete {row} and {row.with_suffix('')} to run it again" in str(raised.value)
 
@@ -150,10 +150,10 @@ def test_a_panel_trains_on_the_device_that_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr("agents.train", train)
     for device in ("cpu", "cuda"):
         with pytest.raises(RuntimeError, match="not trained here"):
-            run_jobs(jobs_of(TINY, ["ppo"], PLACES, [0], tmp_path / device, device=device), 0)
+            run_jobs(jobs_of(QUICK, ["ppo"], PLACES, [0], tmp_path / device, device=device), 0)
     assert asked == ["cpu", "cuda"]
     with pytest.raises(ValueError, match=r"--device: expected device .* Did you mean 'cuda'"):
-        jobs_of(TINY, ["ppo"], PLACES, [0], tmp_path, device="gpu")
+        jobs_of(QUICK, ["ppo"], PLACES, [0], tmp_path, device="gpu")
 
 
 def test_hours_of_a_gpu_are_not_those_of_a_cpu(done):
@@ -165,7 +165,7 @@ def test_hours_of_a_gpu_are_not_those_of_a_cpu(done):
 
 def test_a_training_that_is_cut_off_goes_on_exactly(done, tmp_path, monkeypatch, interrupt_at):
     monkeypatch.setattr("agents.experiments.training_job.CHECKPOINT_EVERY", 1)
-    jobs = jobs_of(TINY, ["ppo"], PLACES, [0], tmp_path)
+    jobs = jobs_of(QUICK, ["ppo"], PLACES, [0], tmp_path)
     with interrupt_at(LearningCurve, 600):
         run_jobs(jobs, 0)
     assert (jobs[0].folder / "checkpoint.zip").is_file()
@@ -178,9 +178,9 @@ def test_a_training_that_is_cut_off_goes_on_exactly(done, tmp_path, monkeypatch,
 SCRIPT = """
 import signal
 from dialgym.cli import main
-from tests.support.tiny_panel import install
+from tests.support.tiny_panel import QUICK, install
 if __name__ == "__main__":
-    install()
+    install(panel=QUICK)
     # a shell has its background jobs, such as this test's own, ignore interrupts
     signal.signal(signal.SIGINT, signal.default_int_handler)
     main()
@@ -210,7 +210,7 @@ def test_a_panel_that_is_killed_gives_the_same_rows(blow, done, tmp_path):
         assert not [line for line in said if "Traceback" in line]
         assert not [*out.rglob(".*.json"), *out.rglob(".*.zip")]  # halves of files
     assert subprocess.run(command, env=env, check=False).returncode == 0
-    rows = read_rows([out], TINY)
+    rows = read_rows([out], QUICK)
     assert len(rows) == 6
     for row in rows:
         whole = read_row(done / "tiny" / row.name / row.file.name)
@@ -229,11 +229,11 @@ def test_the_clock_goes_on(tmp_path):
 
 def test_names_that_nobody_knows_are_said(tmp_path):
     with pytest.raises(ValueError, match=r"unknown algorithm 'pppo' in --algorithms.*'ppo'"):
-        jobs_of(TINY, ["pppo"], PLACES, [0], tmp_path)
+        jobs_of(QUICK, ["pppo"], PLACES, [0], tmp_path)
     with pytest.raises(ValueError, match=r"--algorithms, name of the row: expected up to 64 let"):
-        jobs_of(TINY, ["_mine:Own"], PLACES, [0], tmp_path)
+        jobs_of(QUICK, ["_mine:Own"], PLACES, [0], tmp_path)
     with pytest.raises(ValueError, match=r"--algorithms: none of pg plays Wordle-20-v0"):
-        jobs_of(TINY, ["pg"], PLACES, [0], tmp_path)
+        jobs_of(QUICK, ["pg"], PLACES, [0], tmp_path)
 
 
 # The command line
@@ -269,7 +269,7 @@ def test_rows_of_a_share_of_the_budgets_stand_apart(done, tmp_path, monkeypatch)
     succeed(*half, "--seeds", "1", "--out", str(done))
     row = read_row(done / "tiny@0.5" / "bc" / ROW).values
     assert (row["panel"], row["settings"]["n_timesteps"]) == ("tiny@0.5", 10)
-    assert len(read_rows([done], TINY)) == 10
+    assert len(read_rows([done], QUICK)) == 10
     text = succeed("leaderboard", "show", "tiny@0.5", "--results", str(done))
     assert text.startswith("## tiny@0.5")
     assert "With 50 % of the budgets." in text
@@ -285,7 +285,7 @@ def test_rows_of_a_share_of_the_budgets_stand_apart(done, tmp_path, monkeypatch)
 def test_all_panels_are_shown_with_what_they_have_cost(done, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = succeed("leaderboard", "show", "--all", "--results", str(done), "--markdown", "t.md")
-    rows = read_rows([done], TINY)
+    rows = read_rows([done], QUICK)
     spent = [row.values["cost"].get(name, 0.0) for row in rows for name in CPU_SECONDS[:2]]
     data = {row.values["cost"].get("data_cpu_seconds") for row in rows}
     assert len(data) == 2  # of one collection, and none
@@ -309,4 +309,4 @@ def test_errors_of_the_command_line(tmp_path, monkeypatch):
 
 
 def test_the_tiny_learners_are_those_of_the_panel():
-    assert TINY.algorithms["bc"].hyperparameters == BC
+    assert QUICK.algorithms["bc"].hyperparameters == BC

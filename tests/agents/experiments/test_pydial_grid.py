@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 import time
@@ -53,6 +54,13 @@ def built_in(monkeypatch):
     monkeypatch.delenv("DIALGYM_PYDIAL", raising=False)
 
 
+@pytest.fixture(scope="module")
+def played(tmp_path_factory):
+    """A grid of two learners that has been run, which tests leave as it is: its folder, results."""
+    folder = tmp_path_factory.mktemp("grid")
+    return folder, run_grid({**HANDCRAFTED, **PPO}, folder)[0]
+
+
 def figures(results):
     """Without what depends on the machine."""
     timed = {"seconds", "command", "versions"}
@@ -99,21 +107,22 @@ def test_any_domain_that_loads_is_played_and_stands_in_the_tables(tmp_path, give
     assert f"{name}-Env1" not in second.split("### Speed")[0]
 
 
-def test_a_scripted_policy_is_tested_once_and_stands_at_every_stage(tmp_path):
-    results, _ = run_grid({**HANDCRAFTED, **PPO}, tmp_path)
+def test_a_scripted_policy_is_tested_once_and_stands_at_every_stage(played):
+    _, results = played
     table = Results.of(results)
     assert [stage["dialogues"] for stage in results[0]["stages"]] == [0]
     (task,) = table.tasks
     assert table.success("handcrafted", task, 10) == table.success("handcrafted", task, 20)
 
 
-def test_what_has_been_done_is_not_done_again(tmp_path, monkeypatch):
-    before, _ = run_grid(PPO, tmp_path)
+def test_what_has_been_done_is_not_done_again(played, monkeypatch):
+    folder, before = played
     monkeypatch.setattr("agents.experiments.pools.perform", None)
-    assert run_grid(PPO, tmp_path)[0] == before
+    assert run_grid({**HANDCRAFTED, **PPO}, folder)[0] == before
 
 
-def test_cells_that_have_ended_are_found_whatever_grid_they_are_of(tmp_path):
+def test_cells_that_have_ended_are_found_whatever_grid_they_are_of(played, tmp_path):
+    shutil.copytree(played[0], tmp_path, dirs_exist_ok=True)
     first, _ = run_grid(HANDCRAFTED, tmp_path, [0, 1])
     second, _ = run_grid(PPO, tmp_path)
     (tmp_path / "cut-off" / "CR-Env1" / "seed0").mkdir(parents=True)
@@ -122,13 +131,13 @@ def test_cells_that_have_ended_are_found_whatever_grid_they_are_of(tmp_path):
     assert Results.ended(tmp_path / "nowhere").methods == {}
 
 
-def test_other_settings_are_refused(tmp_path):
-    run_grid(PPO, tmp_path)
+def test_other_settings_are_refused(played):
+    folder, _ = played
     other = {"small-ppo": PanelLearner("small-ppo", "maskable-ppo", {**SMALL, "gamma": 0.5})}
     with pytest.raises(ValueError, match=r"run with other settings \(gamma: 0.99 -> 0.5\)"):
-        run_grid(other, tmp_path)
+        run_grid(other, folder)
     with pytest.raises(ValueError, match="episodes: 10 -> 11"):
-        run_grid(PPO, tmp_path, protocol=((10, 20), 11))
+        run_grid(PPO, folder, protocol=((10, 20), 11))
 
 
 @pytest.mark.parametrize("algorithm", [pytest.param("maskable-ppo", marks=pytest.mark.slow), "dqn"])
@@ -199,12 +208,11 @@ def untimed(file):
     return file.read_text("utf-8").partition("## Speed")[0]
 
 
-def test_processes_give_what_one_does_and_one_failure_stops_no_other(tmp_path):
+def test_processes_give_what_one_does_and_one_failure_stops_no_other(played, tmp_path):
     both, seen = {**HANDCRAFTED, **PPO}, []
     broken = {"broken": PanelLearner("broken", "maskable-ppo", {**SMALL, "n_steps": -3})}
     apart, failures = run_grid({**broken, **both}, tmp_path / "a", workers=2, report=seen.append)
-    here, _ = run_grid(both, tmp_path / "b")
-    assert figures(apart) == figures(here)
+    assert figures(apart) == figures(played[1])
     assert list(failures) == ["broken"]
     assert any(p.ended and isinstance(p.ended[1], Failure) for p in seen)
     assert (seen[-1].jobs, seen[-1].jobs_done) == (3, 2)

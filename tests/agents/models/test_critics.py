@@ -75,8 +75,9 @@ def learner(critic, kind=SequencePPO, **more):
 
 
 @pytest.mark.parametrize("kind", by_day([SequencePPO, PPO], SequencePPO))
-@pytest.mark.parametrize("critic", KINDS.values(), ids=KINDS)
-def test_it_gives_the_values_learns_and_is_saved(critic, kind, tmp_path):
+@pytest.mark.parametrize("name", by_day(KINDS, "adapters", "class with settings"))
+def test_it_gives_the_values_learns_and_is_saved(name, kind, tmp_path):
+    critic = KINDS[name]
     model = learner(critic, kind, batch_size=16)
     actor, values = model.policy.backbone, model.policy.value_backbone
     assert values.width != actor.width

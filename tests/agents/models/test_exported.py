@@ -6,6 +6,7 @@ import shutil
 import pytest
 import torch
 import transformers
+from gymnasium import spaces
 
 import agents
 import dialgym
@@ -147,6 +148,17 @@ def test_what_cannot_leave(tmp_path):
     acts = dialgym.sb3_vec_env("dialgym/CamRestaurants-Env1-act-v0", 1)
     with pytest.raises(ValueError, match="expected a GPT policy"):
         ILQL("MlpPolicy", acts, device="cpu").save_pretrained(tmp_path / "x")
+    for part, policy in {
+        "return_embedding": trained(algorithm=agents.DecisionTransformer).policy,
+        "features": featured(model.env),
+    }.items():
+        with pytest.raises(ValueError, match=f"follows from the tokens alone, got .* with {part}"):
+            policy.save_pretrained(tmp_path / "x")
+
+
+def featured(env):
+    beside = {"tokens": env.observation_space, "features": spaces.Box(-1, 1, (2,))}
+    return GPTPolicy(spaces.Dict(beside), env.action_space, lambda _: 1e-3, **SMALL)
 
 
 # A model that was made of another one

@@ -137,6 +137,10 @@ def test_all_linear_maps_are_the_default():
     [
         ({"rank": 2}, r"unknown setting 'rank' in lora.* Known: alpha, dropout, r, target_modules"),
         ({"dropout": 0.1}, "lora: expected dropout 0, got 0.1"),
+        ({"r": 0}, "r of lora must be a whole number from 1; got 0"),
+        ({"alpha": 0}, "lora: expected an alpha above 0, got 0"),
+        ({"target_modules": "qkv"}, "lora: expected target_modules as a list of names, got 'qkv'"),
+        (True, "lora: expected a mapping such as {'r': 8}, got True"),
         ({"target_modules": ["qvk"]}, "unknown target module 'qvk' in lora. Did you mean 'qkv'"),
     ],
 )

@@ -7,6 +7,7 @@ import torch
 from agents.models.cache import weights_version
 from agents.models.observations import Observed
 from agents.models.rollout_cache import RolloutCache, RolloutCaches
+from tests.support.by_day import by_day
 from tests.support.toy_policies import CLOSE, WINDOW, plain, policy, random_rows, tiny
 from tests.support.toy_tokens import V
 
@@ -33,7 +34,10 @@ def test_only_new_tokens_are_computed():
     assert caches.caches[3, torch.float32].computed == 3 * WINDOW
 
 
-@pytest.mark.parametrize(("most", "spare"), [(1, 0), (10, 0), (1000, 0), (1000, 20), (1000, 999)])
+PIECES = [(1, 0), (10, 0), (1000, 0), (1000, 20), (1000, 999)]
+
+
+@pytest.mark.parametrize(("most", "spare"), by_day(PIECES, (10, 0), (1000, 20)))
 def test_dialogues_that_go_on_or_begin_are_read_together_in_pieces(most, spare):
     """Each row gets a token, an answer, or another dialogue; what is new is read once."""
     model, rng, read = tiny(), np.random.default_rng(0), []

@@ -3,6 +3,7 @@
 import pytest
 
 import agents
+import dialgym
 from agents import (
     BC,
     CHAI,
@@ -35,6 +36,8 @@ SETTINGS = [
     (PsiLearning, {"reward_scale": 0.0}, "expected reward_scale to be a number above 0"),
     (QSFT, {"losses": {"mc_weight": 0.5}}, "'mc_weight'; of losses it reads detach alone. Leave i"),
     (QSFT, {"losses": {"detach": ["v"]}}, "detach of losses of QSFT must be one of 'policy', 'q'"),
+    (QSFT, {"value_range": (-5,)}, r"expected value_range=\(LEAST, GREATEST\), got \(-5,\)"),
+    (QSFT, {"value_range": (float("nan"), 1)}, "value_range of QSFT must be a finite number"),
     (SingleStepRL, {"returns": "td"}, "returns of SingleStepRL must be one of"),
     (UtteranceILQL, {"expectile": 0.0}, "UtteranceILQL: expectile must be between 0 and 1, got 0"),
     (UtteranceILQL, {"losses": {"dm_weight": 1.0}}, "unexpected keyword argument 'losses'"),
@@ -48,7 +51,16 @@ POLICIES = [
     (ILQL, {"decoding": {"weights": "sign"}}, "beta must be from 0 to 1, 1 left out"),
     (QSFT, {"decoding": {"advantage_clip": 1.0}}, "ask for advantages, and there are none"),
     (QSFT, {"decoding": {"beta": 0.5, "weights": "sign"}}, "ask for advantages, and there are"),
-    (UtteranceILQL, {"decoding": {"candidates": 0}}, "candidates must be at least 1"),
+    (
+        ILQL,
+        {"decoding": {"top_k": 2.5}},
+        "top_k of decoding must be a whole number from 1; got 2.5",
+    ),
+    (ILQL, {"decoding": {"beta": "4"}}, "beta of decoding must be a finite number; got '4'"),
+    (ILQL, {"decoding": {"advantage_clip": "x"}}, "advantage_clip of decoding must be a finite nu"),
+    (UtteranceILQL, {"decoding": {"candidates": 0}}, "candidates of decoding must be a whole numb"),
+    (UtteranceILQL, {"decoding": {"max_tokens": 0}}, "max_tokens of decoding must be a whole numb"),
+    (UtteranceILQL, {"decoding": {"log_prob_weight": float("nan")}}, "log_prob_weight of decoding"),
     (UtteranceILQL, {"decoding": {"beta": 1.0}}, "beta and advantage_clip are for advantages of"),
 ]
 CLASSES = [
@@ -71,8 +83,12 @@ def test_settings(algorithm, settings, message, games):
 @pytest.mark.parametrize(("algorithm", "detach"), [(ILQL, ["q", "v"]), (QSFT, ["q"])])
 def test_values_with_a_trunk_that_nothing_teaches(algorithm, detach, games):
     apart = {"share_features_extractor": False}
-    with pytest.raises(ValueError, match=r"of the values' own as it was drawn; give policy_kwargs"):
+    with pytest.raises(ValueError, match=r"of the values' own as it was drawn; leave detach out"):
         learner(algorithm, games, apart, losses={"detach": detach})
+    acts = dialgym.sb3_vec_env("dialgym/TwentyQuestions-8-act-v0", 1)
+    with pytest.raises(ValueError, match=r"of the values' own as it was drawn"):
+        algorithm("MlpPolicy", acts, losses={"detach": detach})
+    algorithm("MlpPolicy", acts, losses={"detach": detach}, policy_kwargs={"net_arch": []})
     for policy, losses in (({}, {"detach": detach}), (apart, {"detach": ["policy"]})):
         learner(algorithm, games, policy, losses=losses)
 

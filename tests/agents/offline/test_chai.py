@@ -144,6 +144,7 @@ def test_it_begins_with_a_clone_and_comes_back_as_it_was(games, tmp_path):
     assert -6 <= mean <= 0
 
 
+@pytest.mark.slow
 def test_it_learns_which_replies_are_worth_more():
     data = dialogues(200)
     paid = replace(data, reward=0 * data.reward).with_token_rewards(by_token={FIRST_TEXT: 1.0})

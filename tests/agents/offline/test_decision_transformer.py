@@ -1,5 +1,7 @@
 """Cloning given the return: what it reads, how it is asked for returns, and that it obeys."""
 
+from copy import deepcopy
+
 import numpy as np
 import pytest
 import torch
@@ -112,6 +114,26 @@ def test_a_saved_agent_asks_for_the_same_return(games, tmp_path):
     assert tokens == [loaded.predict(o, deterministic=True)[0] for o in obs]
     mean, _ = evaluate_policy(loaded, env, 4, warn=False)
     assert -6 <= mean <= 0
+
+
+def test_a_copy_is_asked_for_returns_of_its_own(games):
+    policy = randomised(made(games)).policy
+    copy, tokens = deepcopy(policy), torch.as_tensor(games.tokens().batch([0]).tokens).long()
+    with torch.no_grad():
+        before = policy.backbone(tokens), copy.backbone(tokens)
+        copy.target_return = -50.0
+        after = policy.backbone(tokens), copy.backbone(tokens)
+    assert torch.equal(before[0], before[1])
+    assert torch.equal(before[0], after[0])
+    assert not torch.allclose(before[1], after[1])
+
+
+def test_a_return_is_a_finite_number(games):
+    for value in (float("nan"), "best"):
+        with pytest.raises(ValueError, match=r"target_return .*must be a finite number"):
+            made(target_return=value)
+    with pytest.raises(ValueError, match="target_return must be a finite number; got nan"):
+        made().policy.target_return = float("nan")
 
 
 @pytest.mark.slow

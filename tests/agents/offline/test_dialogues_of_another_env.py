@@ -20,6 +20,15 @@ def held():
     return {id: dialgym.collect(id, "random", 3, seed=0) for id in (*WORDS, *ACTS)}
 
 
+def test_those_of_the_other_partys_learner_are_refused(held):
+    user = dialgym.sb3_vec_env(WORDS[0], 1, learner="user")
+    for dataset in (held[WORDS[0]], held[WORDS[0]].tokens()):
+        with pytest.raises(
+            ValueError, match=r"whose learner is the user, .* got those of the syste"
+        ):
+            agents.BC("GPTPolicy", user, dataset, policy_kwargs=TINY, device="cpu")
+
+
 @pytest.mark.parametrize(("name", "policy", "own", "other"), CASES)
 def test_they_are_refused(name, policy, own, other, held, tmp_path):
     algorithm, env = getattr(agents, name), dialgym.sb3_vec_env(own, 1)

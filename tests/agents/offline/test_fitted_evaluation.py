@@ -219,6 +219,21 @@ def test_who_held_the_dialogues_has_their_mean_return(env, games):
         evaluation.value(other.policy)
 
 
+@pytest.mark.parametrize(
+    "settings", [{"normalize_rewards": True}, {"token_reward": {"constant": -0.5}}]
+)
+def test_a_value_is_in_returns_whatever_the_reader_learned_from(settings, env, games):
+    policy = {"policy_kwargs": SMALL, "seed": 0, "device": "cpu"}
+    reader = ILQL("GPTPolicy", env, games, **policy, **settings)
+    plain = ILQL("GPTPolicy", env, games, **policy)
+    found, expected = (
+        FittedEvaluation(model, games, ridge=0.1, components=2, groups=1)
+        for model in (reader, plain)
+    )
+    assert found.value(plain.policy).value == expected.value(plain.policy).value
+    assert found.weighted(reader.policy).value == pytest.approx(games.returns.mean(), rel=1e-6)
+
+
 @pytest.mark.slow
 def test_ranks_are_those_of_what_policies_earn(env):
     """Seven policies of Wordle-20, from what one that no clone here comes near to has held."""

@@ -191,7 +191,14 @@ def next_value(kind, state, bounds):
 
 @pytest.mark.parametrize(
     ("kind", "policy"),
-    [pytest.param(kind, {}, id=f"{kind}-one-trunk") for kind in KINDS]
+    [
+        pytest.param(
+            *(kind, {}),
+            id=f"{kind}-one-trunk",
+            marks=[pytest.mark.slow] * (kind in ("ilql", "probe", "cql", "deep", "monte-carlo")),
+        )
+        for kind in KINDS
+    ]
     + [
         pytest.param(
             *(kind, OWN_TRUNK),
@@ -277,7 +284,7 @@ def test_the_learners_tag_follows_what_a_limit_cut_off(games):
     assert last_places(ends[0]) == ([ends[0] - 1, ends[1] - 1], int(batch.tokens[0, ends[0] - 1]))
 
 
-@pytest.mark.parametrize("kind", by_day(KINDS, "ilql", "psi"))
+@pytest.mark.parametrize("kind", by_day(KINDS, "ilql"))
 def test_a_run_in_two_parts_is_the_same_as_one(kind, games, tmp_path):
     policy = {"share_features_extractor": False} if kind == "ilql" else {}
     half, other = assert_two_parts_are_one_run(

@@ -192,6 +192,17 @@ def test_a_run_in_two_parts_is_the_same_as_one(policy, games, tmp_path):
     assert_two_parts_are_one_run(lambda: made(games, policy), games, tmp_path)
 
 
+def test_corrections_are_no_advantages_whoever_asks(tmp_path):
+    model = made()
+    for settings in ({"weights": "sign", "beta": 0.9}, {"advantage_clip": 0.1}):
+        with pytest.raises(ValueError, match="ask for advantages, and there are none"):
+            agents.with_decoding(model, **settings)
+    assert agents.with_decoding(model, beta=2.0).policy.decoding.beta == 2.0
+    model.save(tmp_path / "model.zip")
+    with pytest.raises(ValueError, match="RankedSpeaker: expected an agent with values of tokens"):
+        agents.RankedSpeaker(agents.load(tmp_path / "model.zip", "cpu"))
+
+
 def test_it_learns_over_acts_too(tmp_path):
     env_id = "dialgym/SlotFilling-act-v0"
     talks, env = dialgym.collect(env_id, "handcrafted", 8, seed=0), dialgym.sb3_vec_env(env_id, 2)

@@ -12,6 +12,7 @@ from agents.buffers.stored import utterances_of
 from agents.decoding.generation import read_prompts, sample_utterances
 from agents.policies.utterance import Plans, numbers
 from dialgym.language.tokenizers import END, FIRST_TEXT, TAGS
+from tests.support.by_day import by_day
 from tests.support.resuming import assert_comes_back
 from tests.support.toy_dialogues import dialogues, echo, mean_losses, randomised
 from tests.support.toy_tokens import SYSTEM, USER, V
@@ -245,7 +246,7 @@ def test_learning_makes_plans_void(games):
 # In Stable-Baselines3's shape
 
 
-@pytest.mark.parametrize("policy", [{}, OWN_TRUNK])
+@pytest.mark.parametrize("policy", by_day([{}, OWN_TRUNK], {}))
 def test_a_run_in_two_parts_is_the_same_as_one(policy, games, tmp_path):
     assert_two_parts_are_one_run(lambda: made(games, policy), games, tmp_path)
 

@@ -290,16 +290,16 @@ def test_exact_credit_is_the_rise_of_the_value_by_a_turn():
 
 def test_prefixes_are_gone_on_from_and_cost_tokens():
     """With the values of many continuations, of which those from one place agree."""
-    env = dialgym.sb3_vec_env("Wordle-Alike-v0", 8, seed=0, tokenizer="word")
+    env = dialgym.sb3_vec_env("Wordle-Alike-v0", 8, seed=0, tokenizer="word", turns=3)
     model = GRPO(
         "GPTPolicy", env, n_steps=20, policy_kwargs=SMALL, seed=0, group_size=8, credit="prefix",
-        credit_kwargs={"count": 64},
+        credit_kwargs={"count": 32},
     )  # fmt: skip
     _, callback = model._setup_learn(1000)
     model.collect_rollouts(model.env, callback, model.rollout_buffer, 20)
     continued = model.num_timesteps - len(model.rollout.sequences)
     turns = sum(turn_starts(model._ends(grid(model)[1]), grid(model)[1]).ravel())
-    assert continued >= 64 * turns  # a token each at least
+    assert continued >= 32 * turns  # a token each at least
     rewards, advantages = model.rollout_buffer.steps("rewards"), grid(model)[0]
     first = rewards.sum(0) - advantages_by_turn(model, advantages)
     # what all turns gained adds up to the return less the value of the beginning, one for all
@@ -340,7 +340,8 @@ def test_only_turns_that_are_learned_from_are_gone_on_from(monkeypatch):
 
 @pytest.mark.parametrize("credit", ["exact", "prefix"])
 def test_dialogues_that_are_cut_off_are_worth_what_would_come(credit, monkeypatch):
-    env = dialgym.sb3_vec_env("Maze-v0", 16, seed=0, tokenizer="word", values=credit == "exact")
+    more = {"values": True} if credit == "exact" else {"turns": 8}
+    env = dialgym.sb3_vec_env("Maze-v0", 16, seed=0, tokenizer="word", **more)
     settings = {"credit_kwargs": {"count": 2}} if credit == "prefix" else {}
     model = GRPO(
         "GPTPolicy", env, n_steps=12, policy_kwargs=SMALL, seed=0, group_size=16,

@@ -306,7 +306,7 @@ def test_bfloat16_comes_near_float32_and_ratios_start_at_one():
     ("algorithm", "pool"),
     by_day(
         [(SequencePPO, DummyVecEnv), (GRPO, DummyVecEnv), (SequencePPO, SubprocVecEnv)],
-        (SequencePPO, SubprocVecEnv),
+        (SequencePPO, DummyVecEnv),
     ),
 )
 def test_learns_in_stock_pools_saves_and_loads(algorithm, pool, tmp_path):

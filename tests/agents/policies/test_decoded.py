@@ -2,13 +2,15 @@
 
 import json
 
+import numpy as np
 import pytest
 import torch
-from stable_baselines3 import DQN
+from stable_baselines3 import DQN, PPO
 
 import agents
 import dialgym
 from agents import BC, ILQL, ActAgent, BeamSpeaker, RankedSpeaker, UtteranceILQL, with_decoding
+from agents.decoding.sampling import Sampling
 from agents.policies.value import Decoding
 from dialgym.experiments import Result, benchmark
 from tests.support.by_day import by_day
@@ -120,6 +122,35 @@ def randomised_acts():
     return model
 
 
+@pytest.mark.parametrize("kind", [BC, PPO])
+def test_settings_add_up_and_a_file_keeps_them(kind, tmp_path):
+    env = dialgym.sb3_vec_env(ID, 2)
+    model = kind(agents.GPTPolicy, env, policy_kwargs=SMALL, device="cpu")
+    with_decoding(with_decoding(model, temperature=0.5, avoid_repeats=None), top_p=0.9)
+    agents.save(model, tmp_path / "model.zip")
+    for policy in (model.policy, agents.load(tmp_path / "model.zip", "cpu").policy):
+        assert policy.sampling == Sampling(temperature=0.5, top_p=0.9)
+        assert policy.config["avoid_repeats"] is None
+
+
+def test_values_and_acts_keep_them_too(tmp_path):
+    for model, name in ((untrained(ILQL), "decoding"), (untrained(BC, ACTS), "sampling")):
+        with_decoding(with_decoding(model, temperature=0.5), top_k=2).save(tmp_path / "model.zip")
+        kept = getattr(agents.load(tmp_path / "model.zip", "cpu").policy, name)
+        assert (kept.temperature, kept.top_k) == (0.5, 2)
+    with pytest.raises(ValueError, match="by which a policy with values draws, got sampling="):
+        untrained(ILQL, sampling={"top_k": 2})
+
+
+def test_an_update_computes_what_a_rollout_drew_by():
+    model = with_decoding(untrained(BC, init_std=0.5), temperature=0.3, top_k=2)
+    seen, masks = torch.as_tensor(model.env.reset()), np.ones((2, model.action_space.n), bool)
+    with torch.no_grad():
+        actions, _, drawn = model.policy(seen, action_masks=masks)
+        _, computed, _ = model.policy.evaluate_actions(seen, actions, masks)
+    torch.testing.assert_close(drawn, computed, rtol=1e-4, atol=1e-6)
+
+
 def test_whole_utterances_keep_their_own_candidates(saved):
     model = with_decoding(agents.load(saved["utterances"], "cpu"), candidates=3, temperature=0.5)
     assert (model.policy.decoding.candidates, model.policy.decoding.temperature) == (3, 0.5)
@@ -137,6 +168,8 @@ def test_whole_utterances_keep_their_own_candidates(saved):
         ("ilql", {"beam": 2, "candidates": 3}, "expected beam, .* or candidates"),
         ("ilql", {"max_tokens": 3}, "expected beam, .* or candidates"),
         ("ilql", {"avoid_repeats": 2}, "avoid_repeats: expected a probability"),
+        ("ilql", {"temperature": float("nan")}, "temperature of decoding must be a finite number"),
+        ("bc", {"top_k": 2.5}, "top_k of sampling must be a whole number from 1; got 2.5"),
         ("bc", {"beta": 1}, "unknown setting 'beta' .*Known: .*temperature"),
         ("bc", {"candidates": 3}, "unknown setting 'candidates'"),
         ("acts", {"beam": 3}, "unknown setting 'beam'"),

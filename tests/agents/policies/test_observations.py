@@ -1,6 +1,7 @@
 """Observations with an action mask or features beside the tokens."""
 
 import warnings
+from functools import partial
 
 import gymnasium
 import numpy as np
@@ -10,6 +11,7 @@ from gymnasium import spaces
 from stable_baselines3 import PPO
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.evaluation import evaluate_policy
+from stable_baselines3.common.vec_env import DummyVecEnv
 
 import agents
 import dialgym
@@ -136,6 +138,30 @@ def test_masks_of_the_observation_hold_in_training_and_in_evaluate_policy():
         model.predict(wrapped().reset(seed=0)[0])
     mean, _ = evaluate_policy(model, make_vec_env(wrapped, 2, seed=1), n_eval_episodes=6)
     assert mean == 2  # the only letter that may be said is the right one
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "policy"),
+    [(agents.UtteranceILQL, {}), (agents.CHAI, {}),
+     (agents.OfflineArCHer, {"decoding": {"candidates": 2}})],
+)  # fmt: skip
+def test_whole_utterances_are_chosen_where_masks_are_observed(algorithm, policy):
+    plain = dialgym.sb3_vec_env("dialgym/Wordle-20-v0", 2, seed=0)
+    rows = [partial(make_masked, "dialgym/Wordle-20-v0") for _ in range(2)]
+    seen, masked = plain.reset(), DummyVecEnv(rows)
+    allowed = np.ones((2, plain.action_space.n), np.int8)
+    said = []
+    for env, observation in (
+        (plain, seen),
+        (masked, {"observation": seen, "action_mask": allowed}),
+    ):
+        model = algorithm("GPTPolicy", env, policy_kwargs={**SMALL, **policy}, seed=0, device="cpu")
+        said.append(model.predict(observation, deterministic=True)[0].tolist())
+    assert said[0] == said[1]
+
+
+def make_masked(env_id):
+    return dialgym.MaskedObservation(gymnasium.make(env_id))
 
 
 def test_predict_without_masks_warns_once_where_only_the_env_knows_them():

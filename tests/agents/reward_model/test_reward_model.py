@@ -14,7 +14,7 @@ from torch.nn.functional import logsigmoid
 
 from agents import train_reward_model
 from agents.reward_model.agreement import pairwise_accuracy, pearson, spearman
-from agents.reward_model.fit import RewardModelTraining, schedule
+from agents.reward_model.fit import RewardModelTraining, SplitExamples, schedule
 from agents.reward_model.network import make_network
 from agents.reward_model.pairs import read_examples
 from agents.reward_model.reward_model_config import RewardModelConfig
@@ -285,6 +285,33 @@ def test_bad_settings_are_one_clear_error(settings, message, tmp_path):
     with pytest.raises(ValueError, match=message):
         train_reward_model(data, tmp_path / "m", **settings)
     assert [path.name for path in tmp_path.iterdir()] == ["pairs.jsonl"]
+
+
+def test_a_reply_is_read_whole_where_the_context_can_make_room():
+    network = make_network(None, "bpe", RewardModelConfig(max_length=24), 0)
+    mark, ends = network.tokenizer.sep_token_id, network.tokenizer.num_special_tokens_to_add(True)
+    contexts = ["who said so " * 9, "who said so " * 9, "hi", ""]
+    replies = ["No, never. " + "we met again " * 2, "we met again " * 9, "yes", ""]
+    alone = [network.tokenizer(text, add_special_tokens=False).input_ids for text in replies]
+    assert len(alone[0]) + ends < 24 < len(alone[1])
+    for number, row in enumerate(network.encode(contexts, replies)):
+        ids = row["input_ids"]
+        reply = ids[ids.index(mark) + 1 : -1]
+        assert reply == alone[number][-len(reply) :] if reply else not alone[number]
+        assert len(reply) == (11 if number == 1 else len(alone[number]))  # half of the room
+        assert len(ids) == (24 if number < 2 else len(ids))
+        assert {len(column) for column in row.values()} == {len(ids)}
+
+
+def test_pairs_of_the_same_tokens_are_told(tmp_path):
+    lines = preferences(20)
+    lines[3] |= {"chosen": "yes " + "so " * 40, "rejected": "no " + "so " * 40}
+    examples = read_examples(write_lines(tmp_path / "pairs.jsonl", lines))
+    network = make_network(None, "bpe", RewardModelConfig(max_length=24), 0)
+    with pytest.warns(
+        UserWarning, match="two replies of 1 of 20 pairs are the same tokens within "
+    ):
+        SplitExamples(network, examples)
 
 
 def test_a_window_too_long_and_another_vocabulary(tmp_path):

@@ -13,6 +13,7 @@ from agents.models.pretrained import pretrained
 from agents.serving.apis import APIS, Request
 from agents.serving.sampler import ServedSampler, Utterance
 from agents.serving.server import Client, LostServer, RolloutServer, ServerError
+from tests.support.by_day import by_day
 from tests.support.inference_server import InferenceServer, inference_server
 
 ID, ENVS = "dialgym/TwentyQuestions-8-v0", 4
@@ -190,7 +191,8 @@ class Restarted(InferenceServer):
 
 
 @pytest.mark.parametrize(
-    ("api", "knows"), [("vllm", "scores"), ("sglang", "scores"), ("sglang", "names")]
+    ("api", "knows"),
+    by_day([("vllm", "scores"), ("sglang", "scores"), ("sglang", "names")], ("sglang", "names")),
 )
 def test_a_server_that_was_restarted_during_an_update_is_found(api, knows, tmp_path):
     served = Restarted()

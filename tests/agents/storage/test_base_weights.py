@@ -9,13 +9,15 @@ from agents import GPTPolicy, SequencePPO
 from agents.policies.init_from import start_from
 from agents.storage.archive import Archive
 from tests.agents.models.test_pretrained import save_model
+from tests.support.by_day import by_day
 from tests.support.toy_tokens import Echo
 
 
 def model_of(folder, lora=True, **kwargs):
     kwargs = {"pretrained": str(folder), **({"lora": {"r": 2}} if lora else {}), **kwargs}
     env = make_vec_env(Echo, 4, seed=0)
-    return SequencePPO(GPTPolicy, env, n_steps=8, batch_size=16, policy_kwargs=kwargs, seed=0)
+    more = {"n_steps": 8, "batch_size": 16, "n_epochs": 1, "seed": 0}
+    return SequencePPO(GPTPolicy, env, policy_kwargs=kwargs, **more)
 
 
 def saved_names(file):
@@ -28,13 +30,18 @@ def check_same(one, other):
     assert all(torch.equal(ours[name], theirs[name]) for name in ours)
 
 
-@pytest.mark.parametrize(("model_type", "tie"), [("gpt2", True), ("llama", False)])
-@pytest.mark.parametrize("shared", [True, False, "adapted"])
+TYPES = [("gpt2", True), ("llama", False)]
+CASES = [(*one, shared) for one in TYPES for shared in (True, False, "adapted")]
+
+
+@pytest.mark.parametrize(
+    ("model_type", "tie", "shared"), by_day(CASES, CASES[0], CASES[4], CASES[5])
+)
 def test_a_file_has_what_is_learned_and_loads_whole(model_type, tie, shared, tmp_path):
     save_model(tmp_path / "lm", model_type, tie=tie)
     if shared == "adapted":
         shared = {"pretrained": str(tmp_path / "lm"), "lora": {"r": 3}}
-    model = model_of(tmp_path / "lm", share_features_extractor=shared).learn(64)
+    model = model_of(tmp_path / "lm", share_features_extractor=shared).learn(32)
     model.save(tmp_path / "model.zip")
     named = dict(model.policy.named_parameters(remove_duplicate=False))
     assert saved_names(tmp_path / "model.zip") == {n for n, w in named.items() if w.requires_grad}

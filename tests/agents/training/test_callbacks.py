@@ -34,7 +34,7 @@ from agents.training.tracking import ID_FILE, wandb_run
 ID = "dialgym/Wordle-20-v0"
 TINY = {"n_layer": 1, "n_embd": 16}
 SHORT = {"n_steps": 36, "batch_size": 288, "n_epochs": 1, "policy_kwargs": TINY}
-ARGUMENTS = {"total_timesteps": 600, "n_envs": 8, "hyperparameters": SHORT, "progress_bar": False}
+ARGUMENTS = {"total_timesteps": 300, "n_envs": 8, "hyperparameters": SHORT, "progress_bar": False}
 NORMALIZE = {"norm_obs": False, "norm_reward": True}
 
 
@@ -75,7 +75,7 @@ def test_events_come_with_the_first_step_at_each_multiple_even_when_resumed(n_en
 
 def test_evaluations_and_kept_models_come_when_they_are_due(tmp_path):
     more = {"eval_freq": 300, "eval_episodes": 10, "save_freq": 250}
-    train(log_dir=tmp_path, **more, **ARGUMENTS)
+    train(log_dir=tmp_path, **{**ARGUMENTS, **more, "total_timesteps": 600})
     found = np.load(tmp_path / "evaluations.npz")
     assert found["timesteps"].tolist() == [304, 600]
     assert found["results"].shape == found["ep_lengths"].shape == (2, 10)
@@ -139,9 +139,10 @@ def test_samples_tell_what_was_said_and_what_it_earned(tmp_path):
 
 
 def test_samples_change_nothing_in_training(tmp_path):
+    more = {"eval_freq": 300, "eval_episodes": 8, **ARGUMENTS}
     weights = [
         train(
-            log_dir=tmp_path / str(samples), eval_freq=300, samples=samples, **ARGUMENTS
+            log_dir=tmp_path / str(samples), samples=samples, **more
         ).policy.parameters_to_vector()
         for samples in (0, 3)
     ]
@@ -231,7 +232,7 @@ def test_training_with_normalised_rewards_reports_raw_returns(tmp_path):
     assert returns.tolist() == returns.round().tolist()
     assert returns.min() >= -6
     assert {info["r"] for info in model.ep_info_buffer} <= set(range(-6, 1))
-    plain = train(log_dir=tmp_path / "plain", **ARGUMENTS)
+    plain = train(log_dir=tmp_path / "plain", **{**ARGUMENTS, "total_timesteps": 200})
     assert abs(plain.rollout_buffer.steps("rewards")).max() == 1
 
 
@@ -280,10 +281,10 @@ def stand_in(monkeypatch):
 
 def test_wandb_gets_the_run_and_its_hyperparameters(stand_in, tmp_path):
     folder = tmp_path / "my-run"
-    more = {"checkpoint_every": 1, "log_dir": folder}
-    train(wandb=True, **more, **ARGUMENTS)
-    train(wandb={"project": "other"}, resume=True, **more, **ARGUMENTS)
-    train(wandb=True, force=True, **more, **ARGUMENTS)
+    more = {**ARGUMENTS, "checkpoint_every": 1, "log_dir": folder, "total_timesteps": 200}
+    train(wandb=True, **more)
+    train(wandb={"project": "other"}, resume=True, **more)
+    train(wandb=True, force=True, **more)
     first, second, third = stand_in.runs
     assert first | {"id": "", "config": {}} == {
         "project": "dialgym",

@@ -37,12 +37,12 @@ TINY = {
 }
 PARAMETERS = ("-p", "n_steps=36", "-p", "batch_size=288", "-p", "n_epochs=1",
               "-p", "policy_kwargs={n_layer: 1, n_embd: 16}")  # fmt: skip
-COMMAND = ("train", "ppo", SMALL, "--timesteps", "600", "--n-envs", "8", "--device", "cpu")
+COMMAND = ("train", "ppo", SMALL, "--timesteps", "300", "--n-envs", "8", "--device", "cpu")
 
 
 def train(folder, **more):
     arguments = {
-        "total_timesteps": 600,
+        "total_timesteps": 200,
         "n_envs": 8,
         "hyperparameters": TINY,
         "progress_bar": False,
@@ -57,14 +57,14 @@ def test_a_run_begins_with_what_it_is_and_ends_with_what_came_of_it(tmp_path, mo
     monkeypatch.chdir(tmp_path)
     text = succeed(*COMMAND, *PARAMETERS, "-s", "words=7", "--final-episodes", "20")
     parts = ["id         dialgym/Wordle-20-v0", "settings   words=7", "ppo (SequencePPO)"]
-    parts += ["GPTPolicy, ", " parameters", "cpu", "600 timesteps, 8 dialogues at a time, seed 0"]
+    parts += ["GPTPolicy, ", " parameters", "cpu", "300 timesteps, 8 dialogues at a time, seed 0"]
     parts += ["folder     runs/ppo-Wordle-20-v0-seed0", "(20 dialogues)", "model.zip"]
     for part in parts:
         assert part in text
     assert "evaluate runs/ppo-Wordle-20-v0-seed0\n" in text
     record = json.loads((tmp_path / "runs/ppo-Wordle-20-v0-seed0" / RECORD).read_text())
     assert record["config"]["env_kwargs"] == {"words": 7}
-    assert record["learned"] >= 600
+    assert record["learned"] >= 300
     assert dialgym.Result.from_dict(record["result"])[SMALL].returns.shape == (1, 20)
 
 
@@ -237,12 +237,12 @@ def interrupt_at(monkeypatch, kind, rollouts, number=signal.SIGINT):
 
 
 def test_an_interrupted_run_leaves_a_checkpoint_and_goes_on_exactly(tmp_path, monkeypatch):
-    train(tmp_path / "whole", total_timesteps=1500)
+    train(tmp_path / "whole", total_timesteps=900)
     with monkeypatch.context() as patch:
         interrupt_at(patch, LearningCurve, 2)
         patch.setattr(LearningCurve, "seconds", 1000.0)
         with pytest.raises(agents.Interrupted, match="interrupted at 576 timesteps") as caught:
-            train(tmp_path / "cut", total_timesteps=1500)
+            train(tmp_path / "cut", total_timesteps=900)
     assert caught.value.folder == tmp_path / "cut"
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     with pytest.warns(UserWarning, match="its model has learned for 576 timesteps"):
@@ -251,7 +251,7 @@ def test_an_interrupted_run_leaves_a_checkpoint_and_goes_on_exactly(tmp_path, mo
         patch.delitem(sys.modules, "agents.buffers.sequences")
         with pytest.warns(UserWarning, match="has learned for 576 timesteps"):
             model_archive(tmp_path / "cut" / "checkpoint.zip")
-    train(tmp_path / "cut", total_timesteps=1500, resume=True)
+    train(tmp_path / "cut", total_timesteps=900, resume=True)
     assert_same_run(tmp_path / "whole", tmp_path / "cut")
     assert json.loads((tmp_path / "cut" / RECORD).read_text())["seconds"] > 1000
 

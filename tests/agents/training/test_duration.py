@@ -81,7 +81,7 @@ STOCK = ("stock-ppo", SMALL, {"total_timesteps": 160, "n_envs": 2, "hyperparamet
     [
         ("ppo", SMALL, STOCK[2]),
         STOCK,
-        ("ppo", SMALL, {"dialogues": 60, "n_envs": 2, "hyperparameters": PPO}),
+        ("ppo", SMALL, {"dialogues": 12, "n_envs": 2, "hyperparameters": PPO}),
     ],
 )
 def test_rollouts_are_measured_in_own_and_stock_algorithms(
@@ -106,5 +106,5 @@ def test_a_command_says_it_in_one_line_and_a_grid_does_not(slow_clock, tmp_path,
     assert text.startswith("warning: BC: 27 gradient steps of about 5 min 33 s are left, about 2 h")
     assert text.count("\n") == 1
     with warnings.catch_warnings(action="error", category=agents.LongTrainingWarning):
-        fields = {"data": "games", "total_timesteps": 30, "hyperparameters": {"batch_size": 4}}
+        fields = {"data": "games", "total_timesteps": 8, "hyperparameters": {"batch_size": 4}}
         train_quietly("bc", SMALL, tmp_path / "quiet", 0, **fields)

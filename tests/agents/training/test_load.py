@@ -207,6 +207,36 @@ def test_a_policy_of_another_shape_is_one_clear_error():
         agents.start_from(gpt(n_layer=2).policy, gpt())
 
 
+@pytest.mark.parametrize(
+    ("own", "other", "message"),
+    [
+        ({"n_head": 2}, {}, "expected n_head=2, got 1, by which the same weights say something el"),
+        (
+            {"n_head": 2, "n_layer": 1, "positions": "rotary"},
+            {"n_head": 2},
+            "positions='rotary', g",
+        ),
+        ({"lora": {"r": 2}}, {"lora": {"r": 2, "alpha": 4}}, "expected lora alpha=16, got 4"),
+        ({"lora": {}}, {"lora": {"r": 2}}, "expected lora r=8, got 2"),
+        ({}, {"tie": False}, "expected tie=True, got False"),
+        ({}, {"n_layer": 2}, r"expected backbone.blocks.1.ln_1.weight of shape none, got \(8,\)"),
+    ],
+)
+def test_weights_that_would_say_something_else_are_refused(own, other, message):
+    model = gpt(**own)
+    before = model.policy.backbone.embedding.clone()
+    with pytest.raises(ValueError, match=message):
+        agents.start_from(model.policy, gpt(agents.BC, **other))
+    assert torch.equal(before, model.policy.backbone.embedding)
+
+
+def test_what_a_policy_speaks_by_besides_is_not_left_behind():
+    conditioned = gpt(agents.DecisionTransformer)
+    with pytest.raises(ValueError, match=r"expected return_embedding.* of shape none, got"):
+        agents.start_from(gpt().policy, conditioned)
+    agents.start_from(conditioned.policy, gpt())
+
+
 BRIEF = {"policy_kwargs": {"n_layer": 1, "n_head": 1, "n_embd": 8}, "batch_size": 2}
 
 

@@ -15,6 +15,7 @@ from agents import SequencePPO
 from dialgym.datasets import load_dataset
 from dialgym.datasets.readme import code, plain
 from dialgym.io.hub import SourceError, publish
+from tests.support.by_day import by_day
 from tests.support.commands import fail, succeed
 from tests.support.hub_server import running
 
@@ -77,7 +78,7 @@ def adapted(tmp_path):
     return tmp_path / "run", model, base
 
 
-@pytest.mark.parametrize("given", ["run", "model"])
+@pytest.mark.parametrize("given", by_day(["run", "model"], "run"))
 def test_what_an_agent_was_made_of_goes_with_it(adapted, tmp_path, monkeypatch, given):
     run, model, base = adapted
     pushed = agents.push_to_hub(run if given == "run" else model, str(tmp_path / "out"))

@@ -84,10 +84,10 @@ def test_a_finished_run_goes_on_as_one_that_was_longer(algorithm, tmp_path):
     env_id, hyperparameters = CONSTANT[algorithm]
     arguments = {"env_id": env_id, "algorithm": algorithm, "progress_bar": False}
     arguments |= {"hyperparameters": hyperparameters}
-    first, last = (20, 40) if algorithm == "ilql" else (300, 600)
+    first, last = (8, 16) if algorithm == "ilql" else (150, 300)
     if algorithm == "ilql":
         arguments["data"] = dialgym.collect(env_id, "random-mixture", 30, seed=0)
-        arguments["log_interval"] = 10
+        arguments["log_interval"] = 4
     whole = agents.train(total_timesteps=last, log_dir=tmp_path / "whole", **arguments)
     agents.train(total_timesteps=first, log_dir=tmp_path / "longer", **arguments)
     arguments |= {"log_dir": tmp_path / "longer", "resume": True}
@@ -109,7 +109,7 @@ def test_a_resumed_run_may_evaluate_and_keep_models_at_other_times(tmp_path):
 
 def test_resuming_with_other_hyperparameters_is_one_clear_error(tmp_path):
     arguments = {**ARGUMENTS, "log_dir": tmp_path}
-    agents.train(total_timesteps=600, hyperparameters=SMALL, **arguments)
+    agents.train(total_timesteps=200, hyperparameters=SMALL, **arguments)
     with pytest.raises(ValueError, match=r"cannot resume .*\(n_epochs: 2 -> 3\)"):
         agents.train(hyperparameters={**SMALL, "n_epochs": 3}, resume=True, **arguments)
     with pytest.raises(ValueError, match=r"cannot resume .*\(algorithm: 'ppo' -> 'nlpo'\)"):
@@ -118,18 +118,18 @@ def test_resuming_with_other_hyperparameters_is_one_clear_error(tmp_path):
         agents.train(
             hyperparameters=SMALL, resume=True, env_kwargs={"turns": 3}, **{**arguments, "seed": 1}
         )
-    longer = agents.train(total_timesteps=900, hyperparameters=SMALL, resume=True, **arguments)
-    assert longer.num_timesteps >= 900
+    longer = agents.train(total_timesteps=400, hyperparameters=SMALL, resume=True, **arguments)
+    assert longer.num_timesteps >= 400
 
 
 def test_a_run_goes_on_with_another_number_of_workers(tmp_path):
     arguments = {**ARGUMENTS, "hyperparameters": SMALL, "seed": 3}
-    agents.train(total_timesteps=600, log_dir=tmp_path / "begun", **arguments)
+    agents.train(total_timesteps=200, log_dir=tmp_path / "begun", **arguments)
     models = []
     for workers in (0, 2):
         folder = tmp_path / f"{workers}"
         shutil.copytree(tmp_path / "begun", folder)
         more = {"workers": workers, "resume": True, "log_dir": folder}
-        models.append(agents.train(total_timesteps=900, **more, **arguments))
-    assert models[0].num_timesteps == models[1].num_timesteps >= 900
+        models.append(agents.train(total_timesteps=400, **more, **arguments))
+    assert models[0].num_timesteps == models[1].num_timesteps >= 400
     assert_same_model(*models)

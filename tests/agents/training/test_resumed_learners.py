@@ -110,7 +110,7 @@ RUNS = {
         "archer",
         WORDS,
         {**TOKENS, "n_steps": 48, "critic_steps": 2, "replay_batch": 3, "warmup": 1},
-        700,
+        500,
         True,
     ),
     **{
@@ -119,7 +119,7 @@ RUNS = {
         if not row.plays and name != "mle"
     },
     "ilql": Run("ilql", WORDS, STORED, 9, more={**SCORED, "eval_freq": 3}),
-    "chai": Run("chai", WORDS, {**STORED, "clone_steps": 4}, 9, True, {**SCORED, "eval_freq": 3}),
+    "chai": Run("chai", WORDS, {**STORED, "clone_steps": 4}, 8, True),
     "mle": Run("mle", WISHES, ACTS, 8),
     "cql-acts": Run("cql", SLOTS, ACTS, 8, True),
 }

@@ -89,7 +89,7 @@ def test_a_gpt_trains_under_a_stock_algorithm_with_masks(tmp_path):
 
 
 LETTERS = {"algorithm": "stock-dqn", "env_id": WORDS, "n_envs": 4, "seed": 1, "progress_bar": False}
-LETTERS |= {"eval_freq": 500, "eval_episodes": 4, "samples": 2}
+LETTERS |= {"eval_freq": 200, "eval_episodes": 4, "samples": 2}
 
 
 def said(folder):
@@ -106,7 +106,7 @@ NEAREST = {"env_wrapper": {"dialgym.VectorReplaceForbidden": {"choose": "nearest
 )
 def test_token_views_have_words_said(algorithm, more, tmp_path):
     """By algorithms without masks, as the wrapper replaces letters, and by one with masks."""
-    arguments = {**LETTERS, "algorithm": algorithm, "total_timesteps": 1000}
+    arguments = {**LETTERS, "algorithm": algorithm, "total_timesteps": 400}
     agents.train(log_dir=tmp_path, hyperparameters={**REPLAY, **more}, **arguments)
     assert said(tmp_path)
     played = dialgym.collect(WORDS, tmp_path, 4)
@@ -116,7 +116,7 @@ def test_token_views_have_words_said(algorithm, more, tmp_path):
 
 def test_without_the_wrapper_letters_spell_no_words(tmp_path):
     plain = {**REPLAY, "env_wrapper": None}
-    agents.train(log_dir=tmp_path, hyperparameters=plain, total_timesteps=1000, **LETTERS)
+    agents.train(log_dir=tmp_path, hyperparameters=plain, total_timesteps=400, **LETTERS)
     assert not said(tmp_path) & set(gym.make(f"dialgym/{WORDS}").unwrapped.task.answers)
 
 
@@ -140,14 +140,14 @@ def test_the_whole_replay_buffer_is_kept(tmp_path):
     arguments = {"n_envs": 4, "seed": 1, "hyperparameters": REPLAY, "progress_bar": False}
     arguments |= {"checkpoint_every": 1, "algorithm": "stock-dqn", "env_id": ACTS}
     arguments["log_dir"] = tmp_path
-    agents.train(total_timesteps=1300, **arguments)
-    model = agents.train(total_timesteps=1000, resume=True, **arguments)  # nothing is left to do
-    assert model.num_timesteps == 1304
+    agents.train(total_timesteps=500, **arguments)
+    model = agents.train(total_timesteps=400, resume=True, **arguments)  # nothing is left to do
+    assert model.num_timesteps == 504
     buffer = model.replay_buffer
-    assert buffer.pos == 326
+    assert buffer.pos == 126
     assert not buffer.full
-    assert np.ptp(buffer.actions[:326]) > 0
-    assert not buffer.actions[326:].any()
+    assert np.ptp(buffer.actions[:126]) > 0
+    assert not buffer.actions[126:].any()
 
 
 def test_what_an_algorithm_does_not_play_is_one_clear_error(tmp_path):

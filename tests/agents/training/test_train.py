@@ -15,6 +15,7 @@ from agents.training.hyperparameters import constructor_arguments, read_hyperpar
 from agents.training.run import run_training, torch_threads
 from agents.training.session import build
 from dialgym.language.tokenizers import END
+from tests.support.by_day import by_day
 from tests.support.close import assert_close
 from tests.support.commands import fail, succeed
 from tests.support.resuming import assert_comes_back
@@ -26,7 +27,7 @@ SHORT = {
     "n_epochs": 1,
     "policy_kwargs": {"n_layer": 1, "n_embd": 16},
 }
-ARGUMENTS = {"total_timesteps": 600, "n_envs": 8, "hyperparameters": SHORT, "progress_bar": False}
+ARGUMENTS = {"total_timesteps": 300, "n_envs": 8, "hyperparameters": SHORT, "progress_bar": False}
 
 
 def small(config):
@@ -118,7 +119,8 @@ def test_bad_hyperparameters_are_explained(tmp_path):
 )
 def test_training_leaves_a_model_a_curve_and_logs(algo, algorithm, more, tmp_path):
     arguments = {**ARGUMENTS, "hyperparameters": {**SHORT, **more}}
-    model = train("Wordle-20-v0", algo, log_dir=tmp_path, eval_freq=300, save_freq=300, **arguments)
+    arguments |= {"total_timesteps": 600, "eval_freq": 300, "eval_episodes": 8, "save_freq": 300}
+    model = train("Wordle-20-v0", algo, log_dir=tmp_path, **arguments)
     assert isinstance(model, algorithm)
     assert model.num_timesteps >= 600
     with (tmp_path / "learning_curve.csv").open() as file:
@@ -148,11 +150,12 @@ def test_the_file_of_a_run_repeats_it(tmp_path):
     assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
 
 
-@pytest.mark.parametrize(("interval", "lines"), [(None, 3), (2, 1)])
+@pytest.mark.parametrize(("interval", "lines"), by_day([(None, 3), (2, 1)], (2, 1)))
 def test_the_log_has_a_line_every_so_many_rollouts(interval, lines, tmp_path, monkeypatch):
     dumped = []
     monkeypatch.setattr(Logger, "dump", lambda self, step=0: dumped.append(step))
-    train("Wordle-20-v0", log_dir=tmp_path, log_interval=interval, **ARGUMENTS)
+    arguments = {**ARGUMENTS, "total_timesteps": 600}
+    train("Wordle-20-v0", log_dir=tmp_path, log_interval=interval, **arguments)
     assert len(dumped) == lines
 
 
@@ -314,7 +317,7 @@ def rows_of(folder):
         return [{k: v for k, v in row.items() if k != "seconds"} for row in csv.DictReader(file)]
 
 
-@pytest.mark.parametrize("algo", ["bc", "ilql"])
+@pytest.mark.parametrize("algo", by_day(["bc", "ilql"], "bc"))
 def test_the_loss_of_held_out_dialogues_is_measured_while_training(algo, games, tmp_path):
     own = {**TINY, "learning_rate": 0.03, "held_out": 0.3}
     kwargs = {"data": games, "hyperparameters": own, "progress_bar": False}

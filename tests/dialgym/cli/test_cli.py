@@ -22,6 +22,7 @@ from dialgym.cli.common import (
     parse_workers,
     settings,
 )
+from dialgym.experiments.benchmark import Benchmark
 from dialgym.registry import entries, entry_of, list_ids
 from tests.support.commands import fail, run, succeed
 from tests.support.players import SMALL
@@ -210,7 +211,8 @@ def test_benchmark_of_a_suite():
     assert "either --ids or --suite" in fail("benchmark", "--suite", "all", "--ids", SMALL)
 
 
-def test_a_policy_is_left_out_where_there_is_none_of_its_name(tmp_path):
+def test_a_policy_is_left_out_where_there_is_none_of_its_name(tmp_path, monkeypatch):
+    monkeypatch.setattr(Benchmark, "_draw", lambda *_: [])  # pictures: test_results.py
     both = ("--ids", f"{SMALL},SlotFilling-act-v0", "-n", "2", "--seeds", "0")
     named = succeed("benchmark", *both, "--policies", "random,optimal", "--out", str(tmp_path))
     assert "optimal is left out on dialgym/SlotFilling-act-v0: no such policy" in named

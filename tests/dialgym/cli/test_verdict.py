@@ -72,6 +72,7 @@ def test_the_viewer_asks_too(tmp_path):
     assert [row["score"] for row in kept(tmp_path)] == [0]
 
 
+@pytest.mark.slow
 def test_a_model_learns_who_is_served(tmp_path):
     pytest.importorskip("transformers")
     agents = pytest.importorskip("agents")

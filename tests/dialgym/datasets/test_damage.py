@@ -32,7 +32,7 @@ def collected(tmp_path: Path) -> tuple[Dataset, Path, Path]:
 def test_a_damaged_shard_is_named_at_once_and_collected_anew(collected: Any):
     whole, folder, file = collected
     content = file.read_bytes()
-    for place in np.random.default_rng(0).integers(0, len(content), 20).tolist():
+    for place in np.random.default_rng(0).integers(0, len(content), 8).tolist():
         flipped = bytearray(content)
         flipped[place] ^= 16
         file.write_bytes(flipped)
@@ -75,7 +75,7 @@ def test_damage_anywhere_without_a_checksum_is_one_clear_error(collected: Any):
     for sums in folder.glob("*.sha256"):
         sums.unlink()
     told: list[str] = []
-    for _ in range(40):
+    for _ in range(20):
         damaged = bytearray(content)
         place = int(rng.integers(4, len(content) - 48))
         damaged[place : place + 40] = rng.bytes(40)
@@ -85,7 +85,7 @@ def test_damage_anywhere_without_a_checksum_is_one_clear_error(collected: Any):
                 list(dialgym.load_dataset(folder, streaming=streaming))
             except ValueError as error:
                 told.append(str(error))
-    assert len(told) > 60  # a few may hit what nobody reads
+    assert len(told) > 30  # a few may hit what nobody reads
     assert all(f"{file.name}'" in text for text in told)
     file.write_bytes(content)
     assert dialgym.load_dataset(folder).table.equals(whole.table)

@@ -156,6 +156,14 @@ def test_a_dataset_of_hugging_face(games: Dataset):
     assert found.num_rows == 60
 
 
+def test_the_split_of_a_single_file(games: Dataset, tmp_path: Path):
+    games.save(tmp_path / "test" / "0.parquet")
+    assert len(dialgym.load_dataset(tmp_path / "test" / "0.parquet")) == 60
+    assert len(dialgym.load_dataset(tmp_path / "test" / "0.parquet", split="test")) == 60
+    with pytest.raises(ValueError, match=r"no Parquet files of the split 'train'; it has test"):
+        dialgym.load_dataset(tmp_path / "test" / "0.parquet", split="train")
+
+
 def test_a_name_on_the_hub(games: Dataset, tmp_path: Path, pretend_hub: Any):
     games.save(tmp_path / "data" / "test-0.parquet")
     games.filter(games["episode"] < 3).save(tmp_path / "data" / "train-0.parquet")

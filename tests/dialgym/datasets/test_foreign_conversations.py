@@ -167,6 +167,13 @@ def test_answers_that_look_like_lists_are_texts():
 
 # Preferences
 
+
+def marked(turns):
+    """Messages as a text of HH-RLHF."""
+    names = {"user": "Human", "assistant": "Assistant"}
+    return "".join(f"\n\n{names[turn['role']]}: {turn['content']}" for turn in turns)
+
+
 GOOD = messages(("user", "How do I boil an egg?"), ("assistant", "Ten minutes in hot water."))
 BAD = messages(("user", "How do I boil an egg?"), ("assistant", "I will not tell you."))
 LEARNED = [("u", "How do I boil an egg?"), ("s", "Ten minutes in hot water.")]
@@ -181,8 +188,29 @@ LEARNED = [("u", "How do I boil an egg?"), ("s", "Ten minutes in hot water.")]
         {"prompt": GOOD[:1], "chosen": GOOD[1:], "rejected": BAD[1:]},
         {"prompt": GOOD[0]["content"], "chosen": GOOD[1]["content"], "rejected": "No."},
         {"prompt": GOOD[0]["content"], "response": "x", "chosen": GOOD[1], "rejected": BAD[1]},
+        {"conversations": GOOD[:1], "chosen": GOOD[1], "rejected": BAD[1]},
+        {"messages": GOOD[:1], "chosen": GOOD, "rejected": BAD},
+        {"prompt": GOOD[0]["content"], "messages": GOOD, "chosen": GOOD, "rejected": BAD},
+        {"chosen": marked(GOOD), "rejected": marked(BAD)},
+        {
+            "prompt": f"{marked(GOOD[:1])}\n\nAssistant:",
+            "chosen": " Ten minutes in hot water.",
+            "rejected": " No.",
+        },
     ],
-    ids=["implicit", "twice", "list twice", "lists", "texts", "messages"],
+    ids=[
+        "implicit",
+        "twice",
+        "list twice",
+        "lists",
+        "texts",
+        "messages",
+        "conversations",
+        "whole",
+        "thrice",
+        "marked",
+        "marked prompt",
+    ],
 )
 def test_the_chosen_answer_alone_is_learned(row):
     dataset = Dataset.from_dialogues([row])

@@ -71,7 +71,7 @@ def test_a_conversation_of_questions(tmp_path):
     ],
 )
 def test_what_is_written_is_read_as_it_was(env_id, policy, ending, tmp_path):
-    games = dialgym.collect(env_id, policy, 30, seed=0, path=tmp_path / "games")
+    games = dialgym.collect(env_id, policy, 12, seed=0, path=tmp_path / "games")
     file, folder = tmp_path / f"lmrl{ending}", tmp_path / "again"
     succeed("data", "export", str(tmp_path / "games"), "--out", str(file), "--form", "lmrl-gym")
     import_dialogues(file, folder, Choices(task=env_id))

@@ -41,7 +41,7 @@ def test_they_are_those_of_all_games():
         for token in spelled:
             _, _, over, _, _ = env.step(token)
     assert over
-    worth = true_advantages(Uniform(), "dialgym/Wordle-v0", decisions, 3000, env_kwargs=GAME)
+    worth = true_advantages(Uniform(), "dialgym/Wordle-v0", decisions, 1500, env_kwargs=GAME)
     assert (np.abs(worth.advantages - wanted) < 4 * worth.errors + 1e-9).all()
     assert (worth.errors < 0.05).all()
     np.testing.assert_allclose(worth.values, [value(3), value(2), value(1)], atol=0.08)
@@ -65,7 +65,7 @@ def test_what_is_hidden_may_stay_as_it_is():
     spelled = [np.array([*env.tokenizer.encode(word), END]) for word in ("slimy", "crane")]
     decisions = [Decision(env.clone_state(), tokens, 0, 0.0) for tokens in spelled]
     worth = true_advantages(
-        Uniform(), "dialgym/Wordle-v0", decisions, 3000, env_kwargs=GAME, sample_hidden=False
+        Uniform(), "dialgym/Wordle-v0", decisions, 1500, env_kwargs=GAME, sample_hidden=False
     )
     wanted = np.array([value(2) - 1 - value(3), -value(3)])
     assert (np.abs(worth.advantages - wanted) < 4 * worth.errors + 1e-9).all()

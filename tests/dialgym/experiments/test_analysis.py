@@ -177,6 +177,7 @@ def test_the_command_reports_stored_dialogues(tmp_path, monkeypatch):
     assert "expected dialogues of one environment" in fail("report", both(tmp_path))
 
 
+@pytest.mark.slow
 def test_the_report_of_a_run_has_an_analysis(tmp_path, monkeypatch):
     pytest.importorskip("sb3_contrib")
     monkeypatch.chdir(tmp_path)

@@ -20,6 +20,7 @@ from dialgym.experiments.judge_figures import (
 )
 from dialgym.registry import entry_of
 from dialgym.rewards.base import FunctionReward
+from tests.support.by_day import by_day
 from tests.support.chat_server import chat_server
 from tests.support.judging_model import JudgingModel, agreeable, lenient, random, truthful
 
@@ -48,7 +49,7 @@ def test_a_truthful_judge_agrees_everywhere():
         assert figures[name].value == 100 == figures[name].high
         assert 90 < figures[name].low < 100
     assert figures[KAPPA].value == figures["AUC"].value == 1
-    assert 0.8 < figures[KAPPA].low < 1
+    assert 0.7 < figures[KAPPA].low < 1
     assert figures[FALSE].value == 0 < figures[FALSE].high < 20
     assert figures["rank correlation with the return"].value > 0.7
     assert found.tells_success
@@ -84,7 +85,7 @@ def test_a_random_judge_agrees_by_chance():
     assert not found.tells_success
 
 
-@pytest.mark.parametrize("rate", [0.2, 0.6])
+@pytest.mark.parametrize("rate", by_day([0.2, 0.6], 0.6))
 def test_a_lenient_judge_is_measured_at_its_rate(rate):
     found, _ = checked(lenient(rate), salt=2)
     estimate = found.figures[FALSE]
@@ -148,7 +149,7 @@ def test_a_task_in_which_none_succeeds_has_no_verdict():
     [
         ({"model": "m"}, "openai:m"),
         ("openai:m", "openai:m"),
-        ({"lm_judge": {"model": "m", "weight": 3}}, "openai:m"),
+        ({"lm_judge": {"model": "m", "weight": 3}, "task": 0}, "openai:m"),
         ({"reward": "lm", "model": "m"}, "openai:m"),
         ({"j": {"reward": "lm_judge", "model": "m"}}, "openai:m"),
     ],
@@ -190,6 +191,16 @@ def test_figures_are_those_of_their_definitions():
     assert np.isnan(length_bias(success.astype(float), words, success))  # nothing beside success
     longer = scores * 0 + words
     assert length_bias(longer, words, success) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("rare", [True, False])
+def test_too_few_successes_or_failures_say_nothing_beyond_chance(rare):
+    success = np.full((2, 50), not rare)
+    for count in range(6):
+        success[0, :count] = rare
+        told = figures_of(JudgedDialogues(success + 0.0, success, success, success + 0.0, success))
+        assert (told[KAPPA] is not None) == (told["AUC"] is not None) == (count >= 5)
+    assert told[KAPPA].low < 0.3  # of five dialogues, however many goals there are
 
 
 def simulated(rng, goals=60, rate=0.3, miss=0.1):

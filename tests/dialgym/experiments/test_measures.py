@@ -3,6 +3,7 @@
 import copy
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from dialgym.experiments.measure_tables import (
     measures_as_markdown,
     over_replies,
 )
-from dialgym.experiments.measures import measure_replies
+from dialgym.experiments.measures import measure_replies, replies_of
 from dialgym.experiments.pages import write_ranking
 from dialgym.experiments.panel import Panel
 from dialgym.experiments.panel_tables import compare_rows, ranking_as_markdown
@@ -168,6 +169,15 @@ def test_unknown_measures_are_refused():
     wrong["environments"][0]["measures"] = ["meteo"]
     with pytest.raises(ValueError, match=r"unknown measure 'meteo' in panel 'x', .*'meteor'"):
         Panel.of("x", wrong)
+
+
+def test_replies_are_measured_in_the_places_that_options_fix():
+    player = Player(PLACE.id, "random", PLACE.scoring_settings, record=True)
+    (part,) = player.play([(0, 0)], {"index": 7})
+    (reply,) = replies_of(player.task, part)
+    assert reply.references == player.task.first_reply(0, "", {"index": 7}).references
+    with pytest.raises(ValueError, match="the options of their resets"):
+        list(replies_of(player.task, replace(part, options=None)))
 
 
 def test_only_replies_are_measured():

@@ -8,6 +8,7 @@ import pytest
 
 import dialgym
 from dialgym.experiments import Result, benchmark
+from dialgym.experiments.benchmark import Benchmark
 from dialgym.experiments.bootstrap import measured_mean
 from dialgym.experiments.metric_tables import metric_tables, metrics_as_markdown
 from dialgym.experiments.pages import write_report
@@ -68,6 +69,7 @@ def test_measures_are_in_files_and_pages(tmp_path):
 
 def test_the_commands_print_measures(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(Benchmark, "_draw", lambda *_: [])  # pictures: test_results.py
     assert "percentile" in succeed("evaluate", "random", PICTURES, "-n", "2", "--seeds", "0")
     text = succeed("benchmark", "--policies", "random", "--ids", PICTURES, "-n", "2", "--out", "b")
     assert "percentile" in text

@@ -129,7 +129,7 @@ def test_the_commands_write_reports(tmp_path, monkeypatch):
 def test_a_report_of_a_run(tmp_path, monkeypatch):
     pytest.importorskip("stable_baselines3")
     monkeypatch.chdir(tmp_path)
-    small = ("--timesteps", "600", "--n-envs", "8", "-p", "n_steps=36", "-p", "batch_size=288",
+    small = ("--timesteps", "288", "--n-envs", "8", "-p", "n_steps=36", "-p", "batch_size=288",
              "-p", "policy_kwargs={n_layer: 1, n_embd: 16}", "--device", "cpu")  # fmt: skip
     succeed("train", "ppo", SMALL, *small, "--out", "one", "-s", "words=7")
     assert succeed("report", "one", "-n", "5") == "open one/report.html\n"

@@ -112,11 +112,12 @@ def test_a_row_that_lacks_environments_has_no_rank_and_does_not_move_others():
 def test_runs_of_the_same_seeds_are_compared_in_pairs():
     """What is common to a seed, such as its dialogues, does not widen the interval."""
     first = row("a", 10.0, 30.0, spread=8.0)
+    less = np.array([[0.9], [1.0], [1.1], [0.9], [1.1]])
     second = RankedPolicy(
-        "b", "drawn", {i: SeedScores(p.seeds, p.values - 1.0) for i, p in first.scores.items()}
+        "b", "drawn", {i: SeedScores(p.seeds, p.values - less) for i, p in first.scores.items()}
     )
     low, high = difference(first, second).estimate.interval
-    assert (low, high) == pytest.approx((1.0, 1.0))
+    assert (low, high) == pytest.approx((1.0, 1.0), abs=0.1)
     others = {i: SeedScores((5, 6, 7, 8, 9), p.values) for i, p in second.scores.items()}
     apart = difference(first, RankedPolicy("b", "drawn", others))
     assert apart.estimate.low < 0 < apart.estimate.high
@@ -265,8 +266,55 @@ def test_runs_of_a_name_that_play_different_ways_each_keep_their_own():
     drawn = ExperimentRow({**model.values, "way": "drawn", "episodes": episodes}, None)
     for way in (None, "greedy"):
         (board,) = Ranking.all_of(TINY, [drawn, scripted], way)
-        assert board["mine"].actions == "drawn"
+        assert board["mine"].label == "mine (mixed)"
         assert board["mine"].estimate.value == pytest.approx(62.5)
+
+
+def test_the_other_way_of_each_run_is_that_of_its_own():
+    low, high = ({"returns": [r, r], "solved": [1, 1], "lengths": [1, 1]} for r in (-5.0, -1.0))
+    values = made("mine").values
+    drawn = {**values, "way": "drawn", "episodes": {"drawn": high, "greedy": low}}
+    greedy = {**values, "id": IDS[1], "way": "greedy", "episodes": {"drawn": low, "greedy": high}}
+    (board,) = Ranking.all_of(TINY, [ExperimentRow(each, None) for each in (drawn, greedy)])
+    row = board["mine"]
+    assert (row.label, row.estimate.value, row.other_mean) == ("mine (mixed)", 100, 0)
+
+
+def test_runs_of_several_policies_under_one_name_are_marked():
+    own = {**made("mine").values, "kind": "trained", "policy": "bc", "settings": {"lr": 1}}
+    model = {**own, "seed": 1, "kind": "model", "policy": "a/model.zip", "settings": {}}
+    files = [{**model, "policy": file, "seed": seed} for seed, file in enumerate("ab")]
+    for rows, marked in (
+        ([own, {**own, "seed": 1}], False),
+        ([own, {**own, "seed": 1, "settings": {"lr": 2}}], True),
+        ([own, model], True),
+        ([own, {**model, "id": IDS[1]}], False),
+        (files, False),
+        ([files[0], {**files[1], "policy_kwargs": {"beta": 4.0}}], True),
+    ):
+        (board,) = Ranking.all_of(TINY, [ExperimentRow(each, None) for each in rows])
+        found = "RUNS OF SEVERAL POLICIES OR SETTINGS: mine." in ranking_caption(board)
+        assert found == marked
+
+
+def test_equal_means_are_tied_however_they_are_rounded():
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        returns = rng.integers(-6, 0, 20) / 3.0
+        parts = {name: np.tile(rng.permutation(returns), (3, 1)) for name in "ab"}
+        rows = [
+            RankedPolicy(n, "scripted", {"x": SeedScores((0, 1, 2), v)}) for n, v in parts.items()
+        ]
+        board = Ranking.sorted(TINY, rows, "score")
+        assert board.ranks == [(1, 2), (1, 2)]
+
+
+def test_nothing_is_said_of_what_varies_nowhere():
+    scores = [{"x": SeedScores((0, 1), np.full((2, 3), value))} for value in (1.0, 2.0)]
+    rows = [RankedPolicy(name, "scripted", part) for name, part in zip("ab", scores)]
+    board = Ranking.sorted(TINY, rows, "score")
+    assert board.ranks == [(1, 2), (1, 2)]
+    assert "no verdict, as nothing tells how it varies" in compare_rows(board, "a", "b")
 
 
 def test_rows_of_another_simulator_are_marked():
@@ -339,8 +387,16 @@ def test_a_panel_is_ranked_by_rows_of_its_fidelity(tmp_path):
     (tmp_path / "a.csv").write_text(f"{head}\n{row}\n")
     assert ranking_of_csv(other, tmp_path)["a"].estimate.value == 90
     assert (has_rows(other, tmp_path), has_rows(panel, tmp_path)) == (True, False)
-    with pytest.raises(ValueError, match=r"rows of fidelity pydial, got none"):
+    with pytest.raises(ValueError, match=r"rows of fidelity pydial after 4000 dialogues, got none"):
         ranking_of_csv(panel, tmp_path)
+    short = "\n".join(row.replace("0,4000", f"{seed},500") for seed in (1, 2))
+    (tmp_path / "a.csv").write_text(f"{head}\n{row}\n{short.replace('0.9', '0.1')}\n")
+    board = ranking_of_csv(other, tmp_path)
+    assert (board["a"].estimate.value, board["a"].runs) == (90, 1)
+    assert "Left out, as trainings that were cut short: a (2)." in ranking_caption(board)
+    (tmp_path / "a.csv").write_text(f"{head}\n{short}\n")
+    with pytest.raises(ValueError, match=r"of fidelity correct after 4000 dialogues, got none"):
+        ranking_of_csv(other, tmp_path)
     (tmp_path / "a.csv").write_text(f"{head}\n{row.replace('correct', 'exact')}\n")
     with pytest.raises(ValueError, match=r"expected columns domain, env, fidelity, seed"):
         ranking_of_csv(other, tmp_path)

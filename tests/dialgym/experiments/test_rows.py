@@ -263,6 +263,17 @@ def test_rows_of_another_version_are_not_shown_beside_it(whole, tmp_path):
         read_row(tmp_path / "tiny" / "old" / "Wordle-20-v0-seed0.json")
 
 
+def test_rows_of_other_data_hide_none(whole, tmp_path):
+    other = changed(whole, ["hashes", "source"], "another source")
+    other["hashes"]["references"] = None
+    for folder, row in (("a", whole), ("b", other), ("c", whole)):
+        file = tmp_path / folder / "tiny" / "random" / "Wordle-20-v0-seed0.json"
+        file.parent.mkdir(parents=True)
+        write_json_checked(file, {k: v for k, v in row.items() if k != "sha256"})
+    rows = read_rows([tmp_path / folder for folder in "abc"], TINY)
+    assert [row.source for row in rows] == ["as named", "another source"]
+
+
 def test_a_row_of_another_policy_is_not_written_over(whole, tmp_path):
     file = score_policy(TINY, PLACE, "random", "mine", 0, tmp_path)
     before = file.read_text("utf-8")

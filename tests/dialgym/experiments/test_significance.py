@@ -1,12 +1,14 @@
 """Welch's t test and Holm's correction, against closed forms and slow definitions."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from dialgym.experiments.significance import ALPHA, holm, welch_p_value
+from dialgym.experiments.significance import ALPHA, holm, welch_difference, welch_p_value
 
 
 def test_holm_of_an_example_worked_by_hand():
@@ -62,10 +64,35 @@ def test_welch_is_scipys(first, second):
     ("first", "second", "p"),
     [
         ([100, 100, 100], [100, 100, 100], 1.0),
-        ([100, 100, 100], [99, 99, 99], 0.0),
+        ([100, 100, 100], [99, 99, 99], 1.0),
+        ([70.0, 70.0, 70.0], [70.0, 70.0, 70.0 + 1e-13], 1.0),
+        ([70.0, 70.0, 70.0], [60.0, 60.0, 60.0 + 1e-13], 1.0),
         ([100.0], [1.0, 2.0], 1.0),
         ([1.0, 3.0], [2.0, 2.0], 1.0),
     ],
 )
 def test_welch_where_little_varies(first, second, p):
     assert welch_p_value(np.array(first), np.array(second)) == p
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_rates_that_hardly_differ_are_not_told_apart(paired):
+    """Three failures of 1,500 against none: McNemar's exact test has p = .25."""
+    none, some = np.full((3, 500), 100.0), np.full((3, 500), 100.0)
+    some[:, 0] = 0.0
+    found = welch_difference([(none, some, paired)], (0.0, 100.0))
+    assert found.p_value > 0.1
+    assert found.estimate.low < 0 < found.estimate.high
+    some[:, :100] = 0.0
+    assert welch_difference([(none, some, paired)], (0.0, 100.0)).p_value < 0.01
+
+
+def test_families_of_equal_rates_near_the_bound_hold_their_error_rate():
+    """By the variances of three runs alone, one family in five had a difference."""
+    rng = np.random.default_rng(0)
+    wrong = []
+    for played in 100.0 * (rng.random((40, 8, 3, 200)) < 0.99):
+        pairs = [[(a, b, True)] for a, b in combinations(played, 2)]
+        found = [welch_difference(pair, (0.0, 100.0)).p_value for pair in pairs]
+        wrong.append((holm(found) <= ALPHA).any())
+    assert np.mean(wrong) <= 0.05

@@ -68,7 +68,7 @@ def check_planted(fault, episodes):
 )
 def test_a_planted_fault_is_found_at_its_rate(fault):
     pytest.importorskip("httpx", reason="the extra lm")
-    check_planted(fault, 30)
+    check_planted(fault, 20)
 
 
 @pytest.mark.slow

@@ -37,11 +37,12 @@ def test_each_known_exploit_is_found(user, policy, figure, language):
     assert audit.as_dict()["gaming"] == audit.gaming
 
 
-@pytest.mark.parametrize(("user", "policy", "figure"), EXPLOITS)
+@pytest.mark.parametrize(("user", "policy", "figure"), by_day(EXPLOITS, EXPLOITS[0]))
 def test_an_exploit_of_one_user_is_none_of_the_rule_user(user, policy, figure):
     assert games(ENV, "agenda", policy()).gaming == []
 
 
+@pytest.mark.slow
 def test_a_policy_that_learned_with_a_user_that_tells_the_answer_is_found(tmp_path):
     pytest.importorskip("stable_baselines3", reason="the extra agents")
     import agents
@@ -55,13 +56,14 @@ def test_a_policy_that_learned_with_a_user_that_tells_the_answer_is_found(tmp_pa
     assert games(ACTS, "agenda", str(tmp_path / "model.zip")).gaming == []
 
 
-def check_no_alarm(seed):
-    for user in (*EASY, "random"):
+def check_no_alarm(seed, users=(*EASY, "random")):
+    for user in users:
         assert games(ENV, user, KnowsTheGoal(), seed=seed).gaming == []
 
 
 def test_an_oracle_raises_no_alarm():
-    check_no_alarm(0)
+    """Those of easy users have one beside them who plays for the goal already."""
+    check_no_alarm(0, ["random"])
 
 
 @pytest.mark.slow

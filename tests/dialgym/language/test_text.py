@@ -14,6 +14,7 @@ from dialgym.language.text import CHARSET, plain
         ("  a – b — c  ", "a - b - c"),
         ("20° and ½", "20 degrees and 1/2"),
         ("你好", ""),
+        ("Łódź, Ærø, Straße, Đorđe, Þór, ırmak", "Lodz, AEro, Strasse, Dorde, Thor, irmak"),
         ("tab\x7fdelete", "tab delete"),
     ],
 )

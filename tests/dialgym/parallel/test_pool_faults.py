@@ -15,7 +15,7 @@ from gymnasium.error import AlreadyPendingCallError, NoAsyncCallError, ResetNeed
 import dialgym
 from dialgym.language.tokenizers import END
 from dialgym.parallel.pool import WorkerPool
-from dialgym.parallel.worker import portable
+from dialgym.parallel.worker import Shard, main, portable
 from tests.support.faulty_users import FaultyUser, ServiceError
 from tests.support.waiting import wait_until
 
@@ -194,6 +194,21 @@ def test_errors_that_cannot_be_sent_are_named():
     assert type(error) is RuntimeError
     assert "raised tests.support.faulty_users.ServiceError: the service of users" in str(error)
     assert type(portable(ValueError("bad"), "In a worker")) is ValueError
+
+
+def test_a_worker_closes_its_batch_when_its_parent_hangs_up(monkeypatch):
+    closed = []
+
+    class Batch(Shard):
+        def close(self):
+            closed.append(self)
+
+    monkeypatch.setattr("dialgym.parallel.worker.Shard", Batch)
+    ours, theirs = multiprocessing.Pipe()
+    ours.close()
+    with theirs:
+        main(os.dup(theirs.fileno()), 0)
+    assert len(closed) == 1
 
 
 def test_errors_of_one_worker_leave_its_rows_apart():

@@ -21,7 +21,7 @@ HEAVY = ("torch", "tokenizers", "pandas", "matplotlib")
 WISHES = "tests.support.toy_acts:Wishes-act"
 VIEWS = [
     ("Wordle-v0", {}, "SameStep", 150),
-    ("SlotFilling-act-v0", {"env": 3}, "SameStep", 40),
+    pytest.param("SlotFilling-act-v0", {"env": 3}, "SameStep", 40, marks=pytest.mark.slow),
     (WISHES, {"action_masks": True}, "NextStep", 40),
     pytest.param("Wordle-v0", {}, "NextStep", 150, marks=pytest.mark.slow),
     pytest.param("SlotFilling-act-v0", {"learner": "user"}, "NextStep", 40, marks=pytest.mark.slow),

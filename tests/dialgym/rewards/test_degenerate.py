@@ -39,6 +39,14 @@ def test_people_are_not(text):
     assert not is_degenerate(Reply(text, (PARENT,)))
 
 
+def test_apostrophes_of_either_kind_are_alike():
+    curly = "I don’t think it’s what I’d want"
+    straight = curly.replace("’", "'")
+    for text, said in ((curly, curly), (curly, straight), (straight, curly)):
+        assert is_degenerate(Reply(text, (said,)))
+        assert make_rewards({"f1": 1.0}).score([Reply(text, (), (said,))])["f1"] == 1
+
+
 @pytest.mark.slow
 def test_hardly_any_reply_of_people_is_degenerate(data):
     replies = [reply for reply, _ in real_turns(data, "test")]

@@ -96,7 +96,7 @@ def test_workers_judge_as_one_process_does(service):
     made = {"final_reward": {"lm_judge": lm(service)}, "text_info": False}
     env = "TwentyQuestions-8-act-v0"
     before = SPENT.counts()
-    here, there = (dialgym.make_vec(env, 4, workers=workers, **made) for workers in (0, 2))
+    here, there = (dialgym.make_vec(env, 4, workers=workers, **made) for workers in (0, 1))
     try:
         for each in (here, there):
             each.reset(seed=3)
@@ -158,6 +158,9 @@ def test_what_the_policy_says_is_no_line_of_its_own(service):
     reply = Reply("fine")
     judge = LanguageModelJudge(**lm(service))
     assert "The reply:\n- fine" in judge.messages(reply)[1]["content"]
+    for broken in ("No.\n\nQuestion: Is it English?", "No.\r\u2028Question: Is it English?"):
+        asked = judge.messages(Reply(broken, (broken,)))[1]["content"]
+        assert len([line for line in asked.splitlines() if line.startswith("Question: ")]) == 1
     env = dialgym.make("Logged-utterance-v0", final_reward={"lm_judge": lm(service)})
     ends(env, ["yes\nuser: that was wonderful"], count=1)
     lines = service.bodies[-1]["messages"][1]["content"].splitlines()

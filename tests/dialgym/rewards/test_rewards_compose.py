@@ -106,6 +106,18 @@ def test_labels_tell_replies_apart_even_where_they_cannot_be_hashed():
     places = [Reply("x", labels={"act": a}) for a in ("inform", "question", ["a"], ["b"], ["a"])]
     composite.score(places)
     assert [len(asked) for asked in letters.asked] == [4]
+    zeros, one = np.zeros(3000), np.eye(1, 3000, 1500)[0]  # printed, they are alike
+    composite.score([Reply("x", labels={"act": "inform", 3: each}) for each in (zeros, one)])
+    assert [len(asked) for asked in letters.asked] == [4, 2]
+    composite.score([Reply("x", labels={"act": "inform", 3: "four"})])  # keys of several types
+
+
+@pytest.mark.parametrize(
+    "reply", [Reply(None), Reply("x", "a bare text"), Reply("x", (), "a bare text")]
+)
+def test_what_is_no_reply_is_one_clear_error(reply):
+    with pytest.raises(ValueError, match=r"got text=|has the text 'a bare text' alone"):
+        make_rewards({"f1": 1}).score([reply])
 
 
 def test_the_cache_is_bounded_and_forgets_the_oldest():
@@ -179,7 +191,18 @@ def test_examples_go_to_those_that_learn():
         ({"meteor": {"wordnet": 1}}, "wordnet of reward 'meteor' must be true or false; got 1"),
         ({"length": {"target": "long"}}, "must be a number or null; got 'long'"),
         ({"learned": {"model": "x", "turns": 1.5}}, "must be a whole number or null; got 1.5"),
+        ({"learned": {"model": "x", "turns": -1}}, "must be a whole number from 0; got -1"),
+        ({"learned": {"model": "x", "batch_size": 0}}, "must be a whole number from 1; got 0"),
+        ({"intent": {"model": "x", "turns": -2}}, "must be a whole number from 0; got -2"),
+        ({"similarity": {"batch_size": 0}}, "must be a whole number from 1; got 0"),
         ({"learned": {"model": "x", "clip": [1]}}, r"must be two numbers; got \[1\]"),
+        ({"learned": {"model": "x", "clip": [1, "a"]}}, r"must be two numbers; got \[1, 'a'\]"),
+        ({"learned": {"model": "x", "clip": [float("nan"), 1]}}, "must be two numbers; got"),
+        ({"meteor": {"gamma": 5.0}}, "gamma of reward 'meteor' must be from 0 to 1; got 5"),
+        ({"meteor": {"alpha": 3.0}}, "alpha of reward 'meteor' must be from 0 to 1; got 3"),
+        ({"meteor": {"beta": -1.0}}, "beta of reward 'meteor' must be 0 or more; got -1"),
+        ({"length": {"margin": float("nan")}}, "expects 0 <= low <= high and margin >= 0"),
+        ({"toxicity": {"values": "abc"}}, "needs three finite values; got 'abc'"),
         ({"no.such.module:Thing": 1}, "there is no module 'no' here"),
         ({"dialgym.rewards.shape:Thing": 1}, "'dialgym.rewards.shape' has no 'Thing'"),
         ({"dialgym.rewards.base:Cost": 1}, "must be a subclass of dialgym.rewards.Reward"),

@@ -19,9 +19,10 @@ ONE = [r for r in generated(random.Random(7), 150) if len(r.references) == 1 and
 THREE = [r for r in generated(random.Random(8), 400) if len(r.references) == 3]
 
 
-def corpus_bleu(replies):
+def corpus_bleu(replies, **settings):
     streams = list(zip(*(reply.references for reply in replies)))
-    return sacrebleu.corpus_bleu([reply.text for reply in replies], streams).score / 100
+    texts = [reply.text for reply in replies]
+    return sacrebleu.corpus_bleu(texts, streams, **settings).score / 100
 
 
 @pytest.mark.parametrize("replies", [ONE, THREE, ONE[:1]], ids=["one", "three", "single"])
@@ -30,6 +31,13 @@ def test_bleu_is_that_of_the_corpus(replies):
     assert metrics_of(replies, ["sacrebleu"])["sacrebleu"] == pytest.approx(
         corpus_bleu(replies), abs=1e-12
     )
+
+
+@pytest.mark.parametrize("smooth", ["add-k", "floor", "none"])
+def test_bleu_is_smoothed_once_for_the_whole_corpus(smooth):
+    metrics = ReplyMetrics(["sacrebleu"], settings={"sacrebleu": {"smooth": smooth}})
+    wanted = corpus_bleu(ONE[:60], smooth_method=smooth)
+    assert metrics.values(ONE[:60])["sacrebleu"] == pytest.approx(wanted, abs=1e-12)
 
 
 @pytest.mark.slow
@@ -85,7 +93,7 @@ def test_intervals_are_those_of_a_slow_bootstrap():
         ReplyMetrics(["meteor", "sacrebleu", "words"]),
         ("meteor", "sacrebleu", "words"),
     )
-    replies = ONE[:40]
+    replies = ONE[:20]
     found = metrics.intervals(replies, np.random.default_rng(0), resamples=1000)
     rng = np.random.default_rng(1)
     drawn = []

@@ -81,10 +81,17 @@ def by_hand(folder, reply, turns=None):
         return model(torch.tensor([ids]), **more).logits[0].double().numpy()
 
 
+def test_a_model_reads_the_last_turns_or_all_that_there_are():
+    reply = Reply("r", ("a", "b", "c"))
+    read = {turns: pair_of(reply, turns)[0] for turns in (0, 1, 2, 3, 4, 9, None)}
+    everything = "a\nb\nc"
+    assert read == {0: "", 1: "c", 2: "b\nc", **dict.fromkeys((3, 4, 9, None), everything)}
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("turns", [None, 1])
 def test_a_batch_is_what_one_at_a_time_gives(folders, kind, turns):
-    asked = replies(200, longest=12, seed=1)
+    asked = replies(50, longest=12, seed=1)
     reward = LearnedReward(model=folders[kind], turns=turns, batch_size=7)
     wanted = [by_hand(folders[kind], reply, turns)[0] for reply in asked]
     found = reward.score(asked)
@@ -154,6 +161,15 @@ def test_sentiment_is_the_expected_value_of_the_reply_alone(folders):
     values = {"negative": 0, "neutral": 0.5, "positive": 0.25}
     found = Sentiment(model=folders["mood"], values=values).score(asked)
     assert_close(found, table @ [0, 0.5, 0.25])
+
+
+def test_sentiment_of_labels_that_hold_at_once_stays_within_its_bounds(folders):
+    values = dict.fromkeys(("insult", "threat", "rude"), -1.0)
+    asked = replies(40, longest=6)
+    chances = np.array([1 / (1 + np.exp(-by_hand(folders["tags"], r, 0))) for r in asked])
+    assert chances.sum(1).max() > 1
+    found = Sentiment(model=folders["tags"], values=values).score(asked)
+    assert_close(found, -chances.sum(1).clip(max=1))
 
 
 def test_toxicity_adds_up_levels(folders):

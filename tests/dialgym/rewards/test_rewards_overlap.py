@@ -19,7 +19,7 @@ rouge_scorer = pytest.importorskip("rouge_score.rouge_scorer")
 sacrebleu = pytest.importorskip("sacrebleu")
 nltk = pytest.importorskip("nltk")
 
-MADE = generated(random.Random(0), 150)
+MADE = generated(random.Random(0), 80)
 TEXTS = st.lists(st.sampled_from([*"abcd", "running", "runs", ".", "don't"]), max_size=9).map(
     " ".join
 )
@@ -27,7 +27,7 @@ TEXTS = st.lists(st.sampled_from([*"abcd", "running", "runs", ".", "don't"]), ma
 
 @pytest.fixture(scope="module")
 def real(data):
-    return shuffled(real_turns(data, "validation"), random.Random(1), 300)
+    return shuffled(real_turns(data, "validation"), random.Random(1), 200)
 
 
 class NoWordNet:

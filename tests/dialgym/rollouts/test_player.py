@@ -125,8 +125,16 @@ def test_the_dialogue_of_one_episode_can_be_shown(policy: Any):
 def test_options_hold_for_every_episode():
     (played,) = Player(SMALL, Fixed()).play(JOBS, {"word": "sleep"})
     assert played.success.all()
-    (played,) = Player(SMALL, FixedTokens(), num_envs=6).play(JOBS, {"word": "sleep"})
-    assert played.success.all()
+    (tokens,) = Player(SMALL, FixedTokens(), num_envs=6).play(JOBS, {"word": "sleep"})
+    assert tokens.success.all()
+    assert [*played.options] == [*tokens.options] == [{"word": "sleep"}] * len(JOBS)
+
+
+@pytest.mark.parametrize("extra", [{"belief_gain": 1.0}, {"potential": {"entropy": 2.0}}])
+def test_what_a_learner_is_paid_beside_the_task_is_no_part_of_a_return(extra):
+    plain, paid = (dialgym.evaluate(FixedTokens(), SMALL, 6, (0,), own) for own in ({}, extra))
+    assert paid.overall.returns.tolist() == plain.overall.returns.tolist()
+    assert paid.score == plain.score is not None
 
 
 def test_random_is_there_for_every_task():

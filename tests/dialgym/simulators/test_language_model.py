@@ -146,7 +146,7 @@ def test_what_worker_processes_ask_is_counted_here(tmp_path):
         pool.close()
         assert SPENT.since(before)["requests"] == len(server.bodies) == 4
         given = {"name": "openai:stub", "base_url": server.url}
-        collect("TwentyQuestions-8-v0", given, 4, path=tmp_path / "data", workers=2)
+        collect("TwentyQuestions-8-v0", given, 4, path=tmp_path / "data", workers=1)
     found = SPENT.since(before)
     assert found["requests"] == len(server.bodies) > 4
     assert found["prompt_tokens"] == 10 * found["requests"]

@@ -12,6 +12,7 @@ from dialgym.simulators.language_model import facts_of, language_model
 from dialgym.simulators.model_prompt import PromptForm
 from dialgym.trust import check_names
 from dialgym.views.speakers import find_speaker
+from tests.support.by_day import by_day
 from tests.support.chat_server import chat_server
 from tests.support.commands import fail, succeed
 from tests.support.spoken_families import FAMILIES
@@ -20,6 +21,8 @@ pytest.importorskip("httpx", reason="the extra lm")
 
 PARTIES = [(name, party) for name in FAMILIES for party in ("system", "user")]
 PARTIES.remove(("Comments", "user"))  # who never has the floor
+BY_DAY = [(name, "system") for name in FAMILIES]
+BY_DAY += [("TwentyQuestions-16", "user"), ("SlotFilling", "user")]
 SILENT = [("Comments", "system")]
 """Learners whose other party never has the floor."""
 
@@ -52,7 +55,7 @@ def transcripts(env, count=3):
     return told
 
 
-@pytest.mark.parametrize(("name", "learner"), PARTIES)
+@pytest.mark.parametrize(("name", "learner"), by_day(PARTIES, *BY_DAY))
 def test_every_task_plays_with_it_singly_and_batched(service, name, learner):
     user = {"lm": {"model": "stub", "base_url": service.url, "max_tokens": 20}}
     made = {**FAMILIES[name], "learner": learner, "simulator": user}

@@ -41,13 +41,13 @@ def played(policy=None, **settings):
 def test_the_same_bytes_however_many_are_asked_at_once(tmp_path):
     said, merged = [], []
     with chat_server(talks) as server:
-        for most in (1, 8, 64):
+        for most in (1, 64):
             tape = tmp_path / f"tape{most}"
             said.append(played(base_url=server.url, concurrency=most, record=str(tape)))
             merge_tapes(tmp_path / f"merged{most}", [tape])
             merged.append((tmp_path / f"merged{most}").read_bytes())
-    assert said[0] == said[1] == said[2]
-    assert merged[0] == merged[1] == merged[2]
+    assert said[0] == said[1]
+    assert merged[0] == merged[1]
 
 
 KILLED = """
@@ -69,7 +69,7 @@ sys.exit(os.waitstatus_to_exitcode(ended))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forked processes")
-@pytest.mark.parametrize("count", [4, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [2, pytest.param(20, marks=pytest.mark.slow)])
 def test_a_recording_survives_kills_and_asks_nothing_twice(tmp_path, monkeypatch, count):
     tape, whole_tape = tmp_path / "tape", tmp_path / "whole"
     number = tmp_path / "number"

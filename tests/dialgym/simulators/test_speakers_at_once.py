@@ -353,7 +353,7 @@ def test_what_is_wrong_with_the_speaker_is_said(make, message):
 
 def test_workers_of_a_pool_have_simulators_with_settings():
     make = {"learner": "user", "simulator": {"name": "repeat", "first_n": 1}}
-    pool = dialgym.sb3_vec_env("dialgym/Wordle-20-v0", 2, workers=2, **make)
+    pool = dialgym.sb3_vec_env("dialgym/Wordle-20-v0", 2, workers=1, **make)
     alone = dialgym.sb3_vec_env("dialgym/Wordle-20-v0", 2, **make)
     for env in (pool, alone):
         env.seed(3)

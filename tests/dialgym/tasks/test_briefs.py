@@ -171,8 +171,11 @@ FAULTS = {
 }
 
 
+def test_no_fault_is_found_where_there_is_none():
+    check_task(faulty(), 2)
+
+
 @pytest.mark.parametrize("message", FAULTS)
 def test_faulty_briefs_are_found(message):
-    check_task(faulty(), 2)
     with pytest.raises(Exception, match=message):
         check_task(faulty(**FAULTS[message]), 2)

@@ -190,8 +190,8 @@ VARIANTS = [
 def test_rules_and_batches_keep_to_the_facts(path, settings):
     task = make(path, **settings)
     task.tokenizer = "char"
-    check_task(task, episodes=30)
-    check_batch(task, num_envs=3, steps=250)
+    check_task(task, episodes=8)
+    check_batch(task, num_envs=3, steps=120)
 
 
 @pytest.mark.parametrize("settings", VARIANTS, ids=str)

@@ -7,14 +7,20 @@ from gymnasium.error import ResetNeeded
 
 import dialgym
 from dialgym.errors import UnexpectedArgument
+from dialgym.rewards import Reward
 from dialgym.tasks.slot_filling import SlotFilling
 from dialgym.tasks.wordle import Wordle
+from dialgym.testing.views import spell
 from dialgym.views.act_env import ActEnv
 from dialgym.views.act_vector_env import ActVectorEnv
+from dialgym.views.chat_batch import ChatBatch
 from dialgym.views.token_env import TokenEnv
 from dialgym.views.token_vector_env import TokenVectorEnv
 from dialgym.views.two_party import ActTwoPartyEnv, TokenTwoPartyEnv
 from dialgym.views.utterance_env import UtteranceEnv
+from dialgym.views.utterance_vector_env import UtteranceVectorEnv
+from tests.support.faulty_users import EVERYTHING, FaultyUser
+from tests.support.toy_acts import Wishes
 from tests.support.toy_pictures import NameIt
 
 TOKENS, ACTS, TEXTS = "Wordle-20-v0", "SlotFilling-act-v0", "Wordle-20-utterance-v0"
@@ -99,7 +105,10 @@ def test_impossible_resets(name, rows, given, message):
         (lambda: ActEnv(SlotFilling()).action_masks(), "before"),
         (lambda: ActVectorEnv(SlotFilling(), 1).action_masks(), "before"),
         (lambda: env(TOKENS, render_mode="ansi").unwrapped.render(), "before the first reset"),
-        (lambda: dialgym.aec_env(TOKENS).step(5), "before the first reset"),
+        *((lambda call=call: call(dialgym.aec_env(TOKENS)), "before the first reset") for call in (
+            lambda both: both.step(5), lambda both: both.observe("system"),
+            lambda both: both.last(), lambda both: both.action_masks())),
+        (lambda: dialgym.parallel_env(TOKENS).step({"system": 5, "user": 5}), "before the first"),
         (lambda: TokenEnv(Wordle(**SMALL)).clone_state(), r"clone_state\(\) was called before"),
         (lambda: env(TOKENS, 2).reset(options={"reset_mask": np.array([True, False])}),
          "reset_mask was given before the first reset"),
@@ -108,6 +117,111 @@ def test_impossible_resets(name, rows, given, message):
 def test_a_reset_comes_first(call, message):
     with pytest.raises(ResetNeeded, match=message):
         call()
+
+
+def test_a_closed_view_has_no_dialogue():
+    views = [env(TOKENS), env(TOKENS, 2), dialgym.aec_env(TOKENS)]
+    for view, action in zip(views, (5, [5, 5], 5)):
+        view.reset(seed=0)
+        view.close()
+        with pytest.raises(ResetNeeded, match=r"step\(\) was called after close\(\)"):
+            view.step(action)
+
+
+ALL, FEW = [1, 1, 1, 1], [1, 0, 0, 0]
+UNANSWERED = [
+    (ActEnv, {}, ALL, FEW),
+    (UtteranceEnv, {}, EVERYTHING, "ask 0"),
+    (TokenEnv, {}, EVERYTHING, "ask 0"),
+    (ActVectorEnv, {"num_envs": 2}, [FEW, ALL], [FEW, FEW]),
+    (UtteranceVectorEnv, {"num_envs": 2}, ["ask 0", EVERYTHING], ["ask 0"] * 2),
+    (dialgym.Chat, {}, EVERYTHING, "ask 0"),
+    (ChatBatch, {"num_chats": 2}, {0: "ask 0", 1: EVERYTHING}, {0: "ask 0"}),
+]
+HALFWAY = "was called after a step that failed halfway"
+
+
+def act(view, action):
+    """What a step gives, or all the tokens of an utterance."""
+    if isinstance(view, TokenEnv):
+        return [view.step(token) for token in spell(view, "system", action)][-1]
+    return view.step(action)
+
+
+@pytest.mark.parametrize(("make", "settings", "fails", "action"), UNANSWERED)
+def test_nobody_speaks_in_the_place_of_a_simulator_that_failed(make, settings, fails, action):
+    """What the learner says next would else be the user's."""
+    view, twin = (make(Wishes(), simulator=FaultyUser(), **settings) for _ in range(2))
+    for one in (view, twin):
+        one.reset(0) if hasattr(one, "messages") else one.reset(seed=0)
+    saved = view.clone_state() if hasattr(view, "clone_state") else None
+    with pytest.raises(Exception, match="the service of users answered 503"):
+        act(view, fails)
+    for _ in range(2):
+        with pytest.raises(ResetNeeded, match=rf"step\(\) {HALFWAY}"):
+            act(view, action)
+    expected = act(twin, action)
+    if saved is not None:
+        with pytest.raises(ResetNeeded, match=rf"clone_state\(\) {HALFWAY}"):
+            view.clone_state()
+        view.restore_state(saved)
+        for got, wanted in zip(act(view, action)[:4], expected[:4]):
+            assert np.array_equal(got, wanted)
+    view.reset()
+    act(view, action)
+
+
+def test_rows_of_a_batch_that_failed_begin_together():
+    batch = ActVectorEnv(Wishes(), 2, simulator=FaultyUser())
+    batch.reset(seed=0)
+    saved, written = batch.clone_state(), batch.get_state()
+    with pytest.raises(Exception, match="503"):
+        batch.step([FEW, ALL])
+    for call in (
+        lambda: batch.reset(options={"reset_mask": np.array([True, False])}),
+        lambda: batch.restore_state(saved[:1], rows=[0]),
+        batch.get_state,
+        batch.action_masks,
+    ):
+        with pytest.raises(ResetNeeded, match="after a step that failed halfway"):
+            call()
+    batch.set_state(written)
+    batch.step([FEW, FEW])
+
+
+class Leaves:
+    """A system that asks, until it is gone."""
+
+    gone = False
+
+    def reply(self, task, state, rng):
+        if self.gone:
+            raise ConnectionError("nobody there")
+        return "ask 0"
+
+
+def test_chats_that_could_not_begin_are_not_gone_on_with():
+    chats = ChatBatch(Wishes(), 2, learner="user", simulator=(system := Leaves()))
+    chats.reset(0)
+    system.gone = True
+    with pytest.raises(Exception, match="nobody there"):
+        chats.reset(1)
+    with pytest.raises(ResetNeeded, match=r"rows \[0\]"):
+        chats.step({0: "want 0"})
+
+
+class FailingJudge(Reward):
+    def score(self, replies):
+        raise ConnectionError("no judge")
+
+
+def test_a_dialogue_whose_reward_failed_is_over():
+    view = UtteranceEnv(Wordle(**SMALL), truths=True, final_reward={"judge": FailingJudge()})
+    _, info = view.reset(seed=0)
+    with pytest.raises(ConnectionError):
+        view.step(info["truth"])
+    with pytest.raises(ResetNeeded, match=HALFWAY):
+        view.step("about")
 
 
 def without(view, option):
@@ -134,6 +248,7 @@ NO_MASKS = r"expected a token or act view"
         (lambda: UtteranceEnv(Wordle(**SMALL), text_info=1), f"{TEXT_INFO} 1"),
         *((lambda limit=limit: env(TOKENS, 2, max_episode_steps=limit),
            "max_episode_steps of Wordle must be a whole number") for limit in (0, -3, 2.5, "4")),
+        (lambda: dialgym.Chat(TEXTS, max_episode_steps=0), "max_episode_steps of Wordle must be"),
         *((lambda name=name: env(name, 2, render_mode="ansi"),
            r"draws no pictures; got 'ansi'\. Use vectoriz") for name in (TOKENS, ACTS, TEXTS)),
         # acts
@@ -177,8 +292,9 @@ def test_impossible_arguments(call, message):
 def test_a_wrapper_hands_on_an_impossible_action(wrapper):
     wrapped = wrapper(env(TOKENS))
     wrapped.reset(seed=0)
-    with pytest.raises(ValueError, match="expected a token id"):
-        wrapped.step(99)
+    for action in (99, 7.9, "7", np.array(7.0)):
+        with pytest.raises(ValueError, match="expected a token id"):
+            wrapped.step(action)
 
 
 def test_a_pool_has_no_env_objects():

@@ -1,5 +1,7 @@
 """Extras: truths in infos and bits as rewards, the same in all views, and nowhere unasked."""
 
+import pickle
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -42,6 +44,23 @@ def test_other_views_say_the_same(view):
 @pytest.mark.parametrize("task", [Wordle(words=20), TwentyQuestions(**SMALL)], ids=lambda t: t.name)
 def test_a_batch_equals_single_envs(task):
     check_batch(task, num_envs=3, steps=80, truths=True, anchors=True, belief_gain=0.3)
+
+
+@pytest.mark.parametrize(
+    "paid",
+    [
+        {"belief_gain": 0.3},
+        {"potential": {"entropy": 1.0, "value": 1.0}},
+        {"final_reward": {"length": 1.0}},
+    ],
+    ids=str,
+)
+def test_what_is_paid_is_paid_in_another_process_too(paid):
+    env = UtteranceEnv(TwentyQuestions(**SMALL), **paid)
+    env.reset(seed=0)
+    other = pickle.loads(pickle.dumps(env))
+    said = env.task.naming(env.dialogue.state)
+    assert env.step(said) == other.step(said)
 
 
 def test_ids_take_the_weight_of_the_bits():

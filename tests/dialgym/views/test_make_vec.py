@@ -96,6 +96,59 @@ def test_every_vectorization_mode(mode):
     env.close()
 
 
+def test_texts_are_not_read_from_shared_memory():
+    """Gymnasium would read them once, before there are any."""
+    with pytest.raises(ValueError, match="shared_memory=False"):
+        gym.make_vec(TEXTS, 2, vectorization_mode="async")
+    kwargs = {"shared_memory": False}
+    env = gym.make_vec(TEXTS, 2, vectorization_mode="async", vector_kwargs=kwargs)
+    assert env.reset(seed=0)[0] == ("", "")
+    assert all(text.startswith("system: crane\n") for text in env.step(("crane",) * 2)[0])
+    env.close()
+
+
+def test_texts_are_drawn_from_characters_in_order():
+    space = gym.make(TEXTS).observation_space
+    assert list(space.character_list) == sorted(space.character_set)
+
+
+@pytest.mark.parametrize("seed", [np.int64(3), np.int32(3), [np.int64(3), np.int64(4)]])
+def test_seeds_of_numpy_are_seeds(seed):
+    batch, twin = (gym.make_vec(TOKENS, 2) for _ in range(2))
+    batch.reset(seed=seed)
+    twin.reset(seed=3)
+    assert np.array_equal(batch.unwrapped.dialogues.secret, twin.unwrapped.dialogues.secret)
+    if not isinstance(seed, list):
+        single = gym.make(TOKENS).unwrapped
+        single.reset(seed=seed)
+        assert single.dialogue.state.secret == batch.unwrapped.dialogues.secret[0]
+        single.restore_state(single.clone_state(), seed=seed)
+
+
+def test_a_row_that_is_left_alone_ends_once():
+    env = gym.make_vec(ACTS, 2, autoreset_mode="Disabled", max_episode_steps=2).unwrapped
+    env.reset(seed=0)
+    env.step([0, 0])
+    assert env.step([0, 0])[3].all()
+    env.deactivate(np.array([True, False]))
+    env.reset(options={"reset_mask": np.array([False, True])})
+    assert [env.step([0, 0])[3].tolist() for _ in range(2)] == [[False, False], [False, True]]
+
+
+@pytest.mark.parametrize("mode", ["ansi", "rgb_array"])
+def test_pictures_are_collected(mode):
+    env = gym.make(ACTS, render_mode=f"{mode}_list")
+    env.reset(seed=0)
+    env.step(0)
+    assert len(env.render()) == 2
+
+
+@pytest.mark.parametrize("make", [gym.make, dialgym.aec_env])
+def test_a_person_sees_how_a_dialogue_begins(make, capsys):
+    make(ACTS, render_mode="human").reset(seed=0)
+    assert "system: hello()" in capsys.readouterr().out
+
+
 def test_wrappers_are_refused_by_gymnasium_and_taken_in_sync_mode():
     with pytest.raises(gym.error.Error, match=r"Cannot use `vector_entry_point`.*wrappers"):
         gym.make_vec(TOKENS, 2, wrappers=[dialgym.ReplaceForbidden])

@@ -17,9 +17,9 @@ PARTIES = ("system", "user")
 
 
 def test_the_toy_is_sound():
-    check_task(TASK)
-    check_views(TASK)
-    check_batch(TASK)
+    check_task(TASK, 10)
+    check_views(TASK, 10)
+    check_batch(TASK, steps=80)
 
 
 def test_a_vector_becomes_one_utterance_of_several_acts():

@@ -12,14 +12,19 @@ sb3 = pytest.importorskip("stable_baselines3")
 from stable_baselines3.common.logger import KVWriter, Logger  # noqa: E402
 from stable_baselines3.common.vec_env import VecMonitor, is_vecenv_wrapped  # noqa: E402
 
+TOLD = {"truths": True, "anchors": True, "values": True}
 
-@pytest.mark.parametrize("env_id", ["Wordle-v0", "SlotFilling-act-v0"])
-def test_sb3_pool_equals_sb3s_own(env_id):
+
+@pytest.mark.parametrize(
+    ("env_id", "kwargs"), [("Wordle-v0", {}), ("SlotFilling-act-v0", {}), ("Wordle-20-v0", TOLD)]
+)
+def test_sb3_pool_equals_sb3s_own(env_id, kwargs):
     """The batched VecEnv against stock DummyVecEnv over single envs, with infos of utterances."""
-    ours = dialgym.sb3_vec_env(env_id, 3, seed=4)
-    stock = dialgym.make_sb3_pool(env_id, 3, vec_env="dummy", seed=4)
+    ours = dialgym.sb3_vec_env(env_id, 3, seed=4, **kwargs)
+    stock = dialgym.make_sb3_pool(env_id, 3, vec_env="dummy", seed=4, env_kwargs=kwargs)
     rng = np.random.default_rng(0)
     assert np.array_equal(ours.reset(), stock.reset())
+    assert ours.reset_infos == stock.reset_infos
     for _ in range(120):
         masks = [np.stack(pool.env_method("action_masks")) for pool in (ours, stock)]
         assert np.array_equal(*masks)
@@ -31,7 +36,8 @@ def test_sb3_pool_equals_sb3s_own(env_id):
         assert np.array_equal(dones, expected[2])
         for info, other in zip(infos, expected[3]):
             assert _episode(info) == pytest.approx(_episode(other))
-            assert bool(info) == bool(other["turn"])  # ours are empty within an utterance
+            # ours are empty within an utterance
+            assert bool(info) == bool(other["turn"] or kwargs)
             if not info:
                 continue
             last = (one.pop("terminal_observation", 0) for one in (info, other))
@@ -39,6 +45,7 @@ def test_sb3_pool_equals_sb3s_own(env_id):
             other.setdefault("TimeLimit.truncated", False)
             info.setdefault("TimeLimit.truncated", False)
             assert info == other
+        assert ours.reset_infos == stock.reset_infos
 
 
 def _episode(info):

@@ -7,9 +7,12 @@ from gymnasium.error import ResetNeeded
 
 from dialgym.language.text import UNKNOWN
 from dialgym.language.tokenizers import END, PAD, TAGS
+from dialgym.tasks.bargain import Bargain
 from dialgym.tasks.wordle import Wordle
 from dialgym.views.token_env import TokenEnv
 from dialgym.views.token_vector_env import TokenVectorEnv
+from dialgym.views.utterance_env import UtteranceEnv
+from dialgym.views.utterance_vector_env import UtteranceVectorEnv
 
 
 def spell(env, *words):
@@ -178,3 +181,38 @@ def test_two_party_ignores_foreign_options_with_a_warning():
         env.reset(seed=0, options={"wrod": "crane"})
     env.reset(options={"word": "crane"})
     assert env.task.answers[env.dialogue_state.secret] == "crane"
+
+
+class HangsUp:
+    """A system that ends some dialogues, or all, before the user can speak."""
+
+    def __init__(self, share):
+        self.share, self.asked = share, 0
+
+    def reply(self, task, state, rng):
+        self.asked += 1
+        return "i leave" if rng.random() < self.share else "hello"
+
+
+def test_a_dialogue_that_is_over_before_the_learner_can_speak_is_drawn_again():
+    task, options = Bargain(), {"learner": "user", "simulator": HangsUp(0.6)}
+    singles = [UtteranceEnv(task, **options) for _ in range(9)]
+    batch = UtteranceVectorEnv(task, 9, autoreset_mode="SameStep", **options)
+    seen = tuple(env.reset(seed=seed)[0] for seed, env in enumerate(singles))
+    assert batch.reset(seed=0)[0] == seen
+    for _ in range(5):
+        assert not any("i leave" in text for text in seen)
+        assert all(env.step("i leave")[2] for env in singles)
+        seen = tuple(env.reset()[0] for env in singles)
+        assert batch.step(["i leave"] * 9)[0] == seen
+
+
+def test_a_learner_that_never_can_speak_is_told_so():
+    task, system = Bargain(), HangsUp(1.0)
+    env = UtteranceEnv(task, learner="user", simulator=system)
+    with pytest.raises(ValueError, match="over before the user had the floor"):
+        env.reset(seed=0)
+    assert system.asked == 101
+    with pytest.raises(ValueError, match="over before the user had the floor"):
+        env.reset(seed=0, options={"table": (1, 1, 3)})
+    assert system.asked == 102

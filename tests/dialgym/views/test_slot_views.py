@@ -39,7 +39,7 @@ def say(env, text):
 
 @pytest.mark.parametrize("language", [pytest.param("acts", marks=pytest.mark.slow), "english"])
 def test_the_rules_keep_their_word_in_other_languages(language):
-    check_task(SlotFilling("Shops", env=3, language=language), episodes=4)
+    check_task(SlotFilling("Shops", env=3, language=language), episodes=2)
 
 
 def test_the_window_and_the_vocabulary():

@@ -70,3 +70,25 @@ def test_pettingzoos_own_wrapper_ends_a_game_at_a_forbidden_act():
     env.step(int(np.flatnonzero(env.infos[agent]["action_mask"] == 0)[0]))
     assert env.terminations[agent]
     assert env.rewards[agent] == -9
+
+
+def test_a_refused_action_leaves_the_reward_to_be_read():
+    env = dialgym.aec_env("Wordle-20-utterance-v0")
+    env.reset(seed=0)
+    for text in ("about", "zzzzz"):  # the host chooses, the system guesses
+        env.step(text)
+    assert env.agent_selection == "system"
+    before = env.last()[1], dict(env.rewards)
+    with pytest.raises(ValueError, match="expected a string; got 5"):
+        env.step(5)
+    assert before == (-1.0, {"system": -1.0, "user": 1.0})
+    assert (env.last()[1], dict(env.rewards)) == before
+
+
+def test_after_the_end_a_step_of_both_is_empty():
+    env = dialgym.parallel_env("Wordle-20-utterance-v0")
+    assert env.agents == []
+    env.reset(seed=0)
+    while env.agents:
+        env.step(dict.fromkeys(env.agents, "about"))
+    assert env.step({}) == ({}, {}, {}, {}, {})

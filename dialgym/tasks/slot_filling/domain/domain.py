@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import warnings
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -12,11 +13,18 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from dialgym.errors import did_you_mean, unknown
 from dialgym.io.files import files_in
 from dialgym.io.files import read_yaml as yaml_of
 from dialgym.tasks.corpora import BUILT_IN
-from dialgym.tasks.slot_filling.domain.database import MISSING, EntityDatabase, read_database
+from dialgym.tasks.slot_filling.domain.database import (
+    MISSING,
+    EntityDatabase,
+    of_columns,
+    read_database,
+)
 from dialgym.tasks.slot_filling.domain.goals import GoalGenerator
 from dialgym.tasks.slot_filling.domain.ontology import (
     NAME,
@@ -209,8 +217,10 @@ def read_yaml(path: Path) -> Domain:
                 f"domain {str(path)!r}: expected texts in rows; got {cell!r} for {slot!r} in row "
                 f"{number}. Put it in quotes."
             )
-    slots = dict.fromkeys((*ontology.informable, *ontology.requestable), MISSING)
-    return Domain(ontology, EntityDatabase(({**slots, **row} for row in rows), ontology), str(path))
+    columns = (slot for row in rows for slot in row)
+    slots = list(dict.fromkeys((*ontology.informable, *ontology.requestable, *columns)))
+    table = [[row.get(slot) for slot in slots] for row in rows]
+    return Domain(ontology, of_columns(slots, table, ontology), str(path))
 
 
 @cache
@@ -239,6 +249,20 @@ def find_faults(domain: Domain, shared_names: bool = False) -> list[str]:
     return found
 
 
+def checked(domain: Domain) -> Domain:
+    """The domain; warns of cells whose value the ontology does not list, as goals leave them out.
+
+    Raises:
+        ValueError: no act can name a slot.
+    """
+    if domain.source != BUILT_IN:
+        for fault in _unsayable(domain):
+            raise ValueError(fault)
+        for fault in _unlisted(domain):
+            warnings.warn(fault, stacklevel=4)
+    return domain
+
+
 def sizes(domain: Domain) -> dict[str, str]:
     """Size of a domain, by a name for each figure."""
     ontology, database = domain.ontology, domain.database
@@ -265,17 +289,17 @@ def _unsayable(domain: Domain) -> Iterator[str]:
             yield (
                 f"ontology of {ontology.domain}: expected slots of letters, digits, '_', '-' and "
                 f"'.', of which none is {TYPE!r}, the kind of all rows; got {slot!r}. No act, such "
-                'as inform(food="thai"), can name it: rename the slot in both files.'
+                'as inform(food="thai"), can name it: rename the slot wherever it stands.'
             )
 
 
-_SLOT = re.compile(r"[A-Za-z0-9_.-]+")
+_SLOT = re.compile(r"[\w.-]+")
 
 
 def _unlisted(domain: Domain) -> Iterator[str]:
-    for slot, known in domain.ontology.index.items():
-        rows = domain.database.rows
-        wrong = [r for r, row in enumerate(rows) if row[slot] not in known and row[slot] != MISSING]
+    rows, codes = domain.database.rows, domain.database.codes
+    for (slot, known), column in zip(domain.ontology.index.items(), codes.T):
+        wrong = [r for r in np.flatnonzero(column < 0).tolist() if rows[r][slot] != MISSING]
         if wrong:
             value = rows[wrong[0]][slot]
             yield (

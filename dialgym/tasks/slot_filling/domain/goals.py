@@ -1,9 +1,9 @@
 """User goals: constraints that a few rows meet and slots to ask for, and how they are drawn."""
 
 from collections.abc import Mapping, Sequence
-from itertools import chain, combinations, permutations
-from math import comb, prod
-from typing import NamedTuple
+from itertools import chain, combinations
+from math import comb, perm, prod
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,7 +29,8 @@ class GoalGenerator:
     """Draws goals as PyDial does, without its trials.
 
     PyDial draws `constraints` system-requestable slots, a value or ``dontcare`` for each, 0 to
-    `extra_requests` requests beside `name`, and begins again until the number of matching rows is
+    `extra_requests` requests beside `name`, which can be drawn again and adds nothing, none where
+    there are too few slots, and begins again until the number of matching rows is
     within `matches`. Here all goals that would pass are listed once, each with its probability; of
     a `split`, those whose constraints are of it (`dialgym.tasks.splits`).
 
@@ -67,17 +68,18 @@ class GoalGenerator:
         self.split = split
         self.probability = weights / weights.sum()
         self._below = np.cumsum(self.probability)
-        self._orders = list(permutations(range(self.slots.shape[1])))
-        self._requests = _requests(ontology.user_requests, extra_requests)
+        self._asked = ontology.user_requests
+        self._sizes = [n if n <= len(self._asked) else 0 for n in range(extra_requests + 1)]
 
     def draw(self, rng: np.random.Generator) -> SlotFillingGoal:
         """A goal; takes three uniform numbers."""
         which, order, asked = rng.random(3).tolist()
         place = min(int(self._below.searchsorted(which, "right")), len(self._below) - 1)
-        order_of = self._orders[int(order * len(self._orders))]
-        sized = self._requests[int(asked * len(self._requests))]
-        rest = asked * len(self._requests) % 1
-        return SlotFillingGoal(self._constraints(place, order_of), sized[int(rest * len(sized))])
+        count = self.slots.shape[1]
+        size = self._sizes[int(asked * len(self._sizes))]
+        extra = _arrangement(self._asked, size, asked * len(self._sizes) % 1)
+        constraints = self._constraints(place, _arrangement(range(count), count, order))
+        return SlotFillingGoal(constraints, tuple(dict.fromkeys((NAME, *extra))))
 
     def _constraints(self, place: int, order: Sequence[int] | None = None) -> dict[str, str]:
         slots, values = self.slots[place].tolist(), self.values[place].tolist()
@@ -172,14 +174,18 @@ def _subsets(of: range | tuple[int, ...], most: int) -> chain[tuple[int, ...]]:
     return chain.from_iterable(combinations(of, size) for size in range(most + 1))
 
 
-def _requests(slots: tuple[str, ...], extra: int) -> list[list[tuple[str, ...]]]:
-    """By number of extra requests: all of them, `name` first.
+def _arrangement(of: Sequence[Any], size: int, u: float) -> list[Any]:
+    """Some of the items in some order, by a uniform number: any arrangement alike.
 
-    As in PyDial `name` can be drawn again, which adds nothing, and nothing is added where there
-    are too few slots.
+    They are numbered as by `itertools.permutations`, which would list them all.
     """
-    sized = (list(permutations(slots, n)) or [()] for n in range(extra + 1))
-    return [[tuple(dict.fromkeys((NAME, *drawn))) for drawn in each] for each in sized]
+    left, total = list(of), perm(len(of), size)
+    number, found = min(int(u * total), total - 1), []
+    for _ in range(size):
+        total //= len(left)
+        place, number = divmod(number, total)
+        found.append(left.pop(place))
+    return found
 
 
 def goal_acts(goal: SlotFillingGoal) -> tuple[Act, Act]:

@@ -142,7 +142,7 @@ def _texts(domain: str, where: str, values: Any) -> tuple[str, ...]:
 
 def _bad(domain: str, expected: str, got: str) -> ValueError:
     return ValueError(
-        f"ontology of {domain}: expected {expected}; got {got}. Mend {domain}-rules.json."
+        f"ontology of {domain}: expected {expected}; got {got}. Mend the domain's file."
     )
 
 

@@ -37,6 +37,7 @@ def read_unified(path: Path) -> tuple[Ontology, EntityDatabase]:
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise _bad(file, "a list of rows", rows)
     kind, known = _slots(*schema)
+    rows = [{_known(column, known): cell for column, cell in row.items()} for row in rows]
     columns = list(dict.fromkeys(slot for row in rows for slot in row))
     for slot in known:
         if slot not in columns:
@@ -96,6 +97,11 @@ def _slots(name: str, content: Any) -> tuple[str, Mapping[str, Sequence[Any]]]:
 def _column(slot: str) -> str:
     """Name of a slot in the database: ``price range`` is the column ``pricerange``."""
     return re.sub(r"[\s_]", "", slot)
+
+
+def _known(column: str, known: Mapping[str, Any]) -> str:
+    """Name of a column, that of its slot where it is written otherwise: ``price range``."""
+    return _column(column) if _column(column) in known else column
 
 
 def _values(listed: Sequence[Any], cells: Any) -> list[Any]:

@@ -34,7 +34,7 @@ def learned(table, steps, rows=2, features=None, seed=0, **more):
 @pytest.mark.parametrize("features", [None, 12])
 @pytest.mark.parametrize("rows", [1, 3])
 def test_it_finds_the_best_way_through_five_states(features, rows):
-    model, _ = learned(five_states(), 1200, rows, features)
+    model, _ = learned(five_states(), 600, rows, features)
     assert greedy_return(model, five_states(), features) == pytest.approx(0.7)
 
 
@@ -51,13 +51,13 @@ def test_it_finds_the_best_way_through_five_states(features, rows):
     ids=str,
 )
 def test_so_it_does_with_other_kernels_and_bounds(more):
-    model, _ = learned(five_states(), 1200, **more)
+    model, _ = learned(five_states(), 600, **more)
     assert greedy_return(model, five_states()) == pytest.approx(0.7)
 
 
 def test_it_finds_the_best_arm_and_knows_how_well_it_knows_it():
     table = noisy_bandit()
-    model, env = learned(table, 1500, sigma=1.0)
+    model, env = learned(table, 800, sigma=1.0)
     assert greedy_return(model, table) == pytest.approx(0.85)
     mean, deviation = model.q_distribution(beliefs_of(env))
     best = np.where(table.masks, table.rewards, -9).argmax(1)
@@ -68,7 +68,7 @@ def test_it_finds_the_best_arm_and_knows_how_well_it_knows_it():
 
 
 def test_draws_explore_a_chain_that_random_acts_pass_in_1_of_64_episodes():
-    model, _ = learned(long_chain(6), 1500)
+    model, _ = learned(long_chain(6), 1000)
     assert greedy_return(model, long_chain(6)) == pytest.approx(1.0)
 
 
@@ -107,7 +107,7 @@ def test_a_saved_model_is_the_same_and_goes_on_the_same(steps):
 
 def test_it_starts_from_what_another_policy_believes():
     table = five_states()
-    expert, env = learned(table, 1000)
+    expert, env = learned(table, 600)
     model = GPSarsa("GPPolicy", vec_env(table), prior=expert, seed=0, **SMALL)
     mean, deviation = model.q_distribution(beliefs_of(env))
     assert_close(mean, expert.q_distribution(beliefs_of(env))[0])
@@ -194,7 +194,7 @@ def test_an_act_kernel_of_your_own_is_used_and_saved():
 
 def test_it_learns_slot_filling_and_acts_in_another_domain():
     env = dialgym.sb3_vec_env("CamRestaurants-Env1-act-v0", 8, seed=100)
-    model = GPSarsa("GPPolicy", env, seed=100).learn(1500)
+    model = GPSarsa("GPPolicy", env, seed=100).learn(800)
     assert success(model, env) > 0.8
     other = dialgym.sb3_vec_env("SFRestaurants-Env1-act-v0", 8, seed=100)
     moved = model.transferred(other)
@@ -203,7 +203,7 @@ def test_it_learns_slot_filling_and_acts_in_another_domain():
     moved.learn(200)
 
 
-def success(model, env, dialogues=60):
+def success(model, env, dialogues=40):
     found, seen = [], env.reset()
     while len(found) < dialogues:
         masks = np.stack(env.env_method("action_masks"))

@@ -10,6 +10,7 @@ from dialgym.tasks.multiwoz.corpus import MultiWOZCorpus, goal_of, with_referenc
 from dialgym.tasks.multiwoz.entries import SYSTEM_NAMES
 from dialgym.tasks.multiwoz.task import MultiWOZ
 from dialgym.tasks.multiwoz.types import DialogueAct
+from tests.support.by_day import at_night
 from tests.support.city_logs import convlab2
 
 ID = "dialgym/MultiWOZ-act-v0"
@@ -162,7 +163,8 @@ def test_bad_arguments_are_one_clear_error(use, message, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "count"), [("multiwoz21_convlab/val.json.zip", 999), ("camrest_unified/data.zip", 676)]
+    ("name", "count"),
+    [at_night(("multiwoz21_convlab/val.json.zip", 999)), ("camrest_unified/data.zip", 676)],
 )
 def test_real_corpora_load_whole(name, count, real_file):
     corpus = MultiWOZCorpus(real_file(name))

@@ -155,6 +155,21 @@ def test_book_rate(judged):
     assert judged(attraction=INFORMED).metrics.book_rate is None
 
 
+def test_constraints_are_met_as_in_the_database(city):
+    """The original compares letters, and does not judge a booking without constraints."""
+    info = {"area": "South", "stars": "dontcare"}
+    for goal, correct, original in [
+        (DomainGoal(info=info, book={"people": "2"}), (0.0, 1.0), (0.0, 0.0)),
+        (DomainGoal(book={"people": "2"}), (0.0, 1.0), (None, None)),
+    ]:
+        for fidelity, rates in (("correct", correct), ("convlab2", original)):
+            found = Judged(city, fidelity, hotel=goal)
+            before = found.metrics.book_rate
+            found.hears("Hotel-Inform()").says('Booking-Book(Ref="00000001")')
+            assert (before, found.metrics.book_rate) == rates
+            assert found.metrics.success == (rates[1] == 1)
+
+
 def test_people_and_day_are_for_the_strict(judged):
     loose = booked(judged, 1, people="2", day="monday").metrics
     assert (loose.book_rate, loose.strict_book_rate) == (1, 0.5)

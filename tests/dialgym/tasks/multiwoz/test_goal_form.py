@@ -70,6 +70,19 @@ def test_goals_of_the_corpus_are_read(real_file):
     assert np.mean([len(goal.domains) for goal in read]) > 1.5
 
 
+def test_values_are_spelt_as_the_rows_have_them():
+    database = load_world("built-in").database
+    name = database.rows("hotel")[0]["name"]
+    info = {"name": name.title(), "area": "Center", "parking": "dontcare", "internet": "Yes"}
+    failing = {"area": "CENTRE", "stars": "99"}
+    book = {"day": " Monday", "people": "2", "stay": "3"}
+    given = {"hotel": {"info": info, "fail_info": failing, "book": book}}
+    hotel = parse_goal(given, database).domains["hotel"]
+    spelt = {"name": name, "area": "centre", "parking": "dontcare", "internet": "yes"}
+    assert (hotel.info, hotel.book) == (spelt, book | {"day": "monday"})
+    assert hotel.fail_info == {"area": "centre", "stars": "99"}
+
+
 def test_constraints_that_no_row_meets():
     database = load_world("built-in").database
     content = {"hotel": {"info": {"name": "nowhere"}, "reqt": ["phone"]}}

@@ -15,6 +15,7 @@ from dialgym.tasks.multiwoz.entries import SYSTEM_ENTRIES
 from dialgym.tasks.multiwoz.types import Acts, MultiWOZBelief
 from dialgym.tasks.multiwoz.vectors import Vectoriser
 from tests.support import convlab2
+from tests.support.by_day import at_night, by_day
 
 NUMBER = 4000
 HEADLINE = ("success", "complete", "inform_precision", "inform_recall", "inform_F1", "book_rate",
@@ -74,12 +75,14 @@ def played() -> tuple[Scores, Counter]:
     return scores(Rules(convlab2.world(), settings), NUMBER)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HEADLINE)
 def test_rule_system(played, name):
     low, high = convlab2.summary()["rule_vs_agenda"]["all"][name]["ci95"]
     assert low <= np.mean(played[0]["all"][name]) <= high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("domains", ["1", "2", "3"])
 @pytest.mark.parametrize("name", HEADLINE)
 def test_rule_system_by_number_of_domains(played, name, domains):
@@ -93,6 +96,7 @@ def test_rule_system_by_number_of_domains(played, name, domains):
     assert abs(values.mean() - reference["mean"]) <= 3 * error + 1e-9
 
 
+@pytest.mark.slow
 def test_failures_have_the_causes_of_the_original(played):
     """Of its 62, 40 are of "same area as the ...", 20 of trains asked about before the day."""
     causes = played[1]
@@ -115,9 +119,10 @@ class RandomSystem:
         return self.vectoriser.lexicalise(chosen, belief, rng)
 
 
-def test_random_system():
+@pytest.mark.parametrize("number", [400, at_night(800)])
+def test_random_system(number):
     rules = Rules(convlab2.world(), Settings(fidelity="convlab2", reward="convlab2"))
-    found, _ = scores(rules, 800, RandomSystem(rules))
+    found, _ = scores(rules, number, RandomSystem(rules))
     reference = convlab2.summary()["random_vs_agenda"]["all"]
     for name in HEADLINE:
         low, high = reference[name]["ci95"]
@@ -126,16 +131,25 @@ def test_random_system():
         assert abs(values.mean() - reference[name]["mean"]) <= 3 * error, name
 
 
-def test_nothing_fails_by_default():
+@pytest.mark.parametrize("number", [500, at_night(1500)])
+def test_nothing_fails_by_default(number):
     """With the faults mended the rule system meets every goal, bookings to the letter."""
     rules = Rules(convlab2.world(), Settings(strict=True))
-    found, causes = scores(rules, 1500)
+    found, causes = scores(rules, number)
     assert np.mean(found["all"]["success"]) >= 0.999, causes
+
+
+FAULTS = [
+    ("same_as", 0.986),
+    ("day_is_booking", 0.964),
+    ("first_row", 0.930),
+    ("null_answers", 0.995),
+]
 
 
 @pytest.mark.parametrize(
     ("fault", "success"),
-    [("same_as", 0.986), ("day_is_booking", 0.964), ("first_row", 0.930), ("null_answers", 0.995)],
+    by_day(FAULTS, FAULTS[1], FAULTS[2]),
 )
 def test_each_fault_costs_its_part(fault, success):
     """The share of goals that are met with one fault alone."""

@@ -1,6 +1,7 @@
 """Views and batches, settings, texts, tools and users of a service desk."""
 
 import json
+from itertools import product
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from dialgym.tasks.service_desk.domains import NONE
 from dialgym.tasks.service_desk.tracking import tracked
 from dialgym.tasks.service_desk.types import GET, DeskAct
 from dialgym.testing import check_batch, check_returns, check_task, check_views
+from tests.support.by_day import by_day
 from tests.support.desk_dialogues import (
     ENGLISH,
     PHONE,
@@ -23,9 +25,12 @@ from tests.support.desk_dialogues import (
     serve,
 )
 
+KINDS = by_day(
+    product(("shop", "phone"), ("words", "english")), ("shop", "words"), ("phone", "english")
+)
 
-@pytest.mark.parametrize("language", ["words", "english"])
-@pytest.mark.parametrize("domain", ["shop", "phone"])
+
+@pytest.mark.parametrize(("domain", "language"), KINDS)
 def test_all_views_and_batches_are_the_rules(domain, language):
     task = ServiceDesk(domain, language=language, turns=8)
     check_task(task, 2)
@@ -88,8 +93,7 @@ def test_a_delexicalised_goal_is_the_same_but_for_the_numbers_of_records(domain)
         assert all(a.speaker == b.speaker for a, b in lines)
 
 
-@pytest.mark.parametrize("language", ["words", "english"])
-@pytest.mark.parametrize("domain", ["shop", "phone"])
+@pytest.mark.parametrize(("domain", "language"), KINDS)
 def test_a_desk_is_told_what_the_act_view_sees_of_the_record_that_is_meant(domain, language):
     settings = {"language": language, "eligibility": True, "turns": 8}
     task = ServiceDesk(domain, **settings, tracked=True)

@@ -73,7 +73,7 @@ def test_a_careful_desk_solves_each_goal_by_what_it_has_heard_and_seen(task, use
             desk = task.speaker_named("system", "careful")
             return desk.reply(task, task.observed(state, "system"), rng)
 
-    for goal in range(25):
+    for goal in range(10):
         state, total = serve(task, Honest(), user, goal, "unseen")
         assert total > 0.5, goal
         assert task.metrics(state) == {**dict.fromkeys(task.facts.metrics, 0.0), "database": 1.0,

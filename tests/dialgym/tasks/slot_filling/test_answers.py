@@ -91,7 +91,7 @@ def namesakes(folder):
 @pytest.mark.parametrize("env", [1, 6])
 @pytest.mark.parametrize("domain", ["SFRestaurants", "Laptops", "namesakes"])
 @pytest.mark.parametrize("random", [0.0, 0.3])
-@pytest.mark.parametrize("seeds", [range(70), pytest.param(range(70, 250), marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seeds", [range(30), pytest.param(range(30, 250), marks=pytest.mark.slow)])
 def test_no_dialogue_is_lost_by_the_answers_of_a_scripted_system(
     domain, env, random, seeds, tmp_path
 ):

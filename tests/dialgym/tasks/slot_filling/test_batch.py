@@ -66,7 +66,7 @@ def test_the_act_view_is_the_same_in_arrays_and_in_a_loop(settings, mode):
     assert same(arrayed.reset(seed=3), plain.reset(seed=3))
     policy = HandcraftedSystem()
     ended = 0
-    for step in range(60):
+    for step in range(40):
         masks = arrayed.action_masks()
         assert same(masks, plain.action_masks())
         legal = [int(rng.choice(np.flatnonzero(mask))) for mask in masks]
@@ -197,7 +197,7 @@ def test_evaluation_is_the_same_however_many_dialogues_are_held_at_once(policy, 
     agenda = {**kwargs, "simulator": OtherUser()}  # one dialogue after the other
     settings = [(kwargs, 1), (kwargs, 5), (kwargs, 128), (agenda, 128)]
     found = [
-        dialgym.evaluate(policy, env_id, 8, (0, 3), env_kwargs=k, num_envs=n) for k, n in settings
+        dialgym.evaluate(policy, env_id, 4, (0, 3), env_kwargs=k, num_envs=n) for k, n in settings
     ]
     for result in found[1:]:
         for name in ("returns", "solved", "lengths"):

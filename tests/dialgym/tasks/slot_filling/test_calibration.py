@@ -11,7 +11,7 @@ from benchmarks.tables import pydial as PYDIAL
 from benchmarks.tables.records import read_record
 from dialgym.tasks.slot_filling.domain.domain import load_domain
 
-FAST = {("CamRestaurants", 3), ("SFRestaurants", 5), ("Laptops11", 6)}
+FAST = {("CamRestaurants", 3), ("Laptops11", 6)}
 """Domains and settings of `make test`: each domain, and each channel with errors."""
 
 

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from dialgym.tasks.slot_filling import SlotFilling
 from dialgym.tasks.slot_filling.domain.domain import find_faults, load_domain
 from tests.support.commands import run, succeed
 from tests.support.slot_domains import VALUES, row_of, rules_of, write_domain
@@ -102,17 +103,36 @@ def test_a_value_that_the_ontology_does_not_list(tmp_path):
     )
 
 
-@pytest.mark.parametrize("slot", ["price range", "a=b", 'th"ai', "type", "stra\u00dfe"])
-def test_a_slot_that_no_act_can_name(tmp_path, slot):
+def with_slot(folder, slot):
+    """The file of a domain of two alike rows that can be asked for a slot of that name."""
     rules = rules_of(requestable=("name", "food", "area", "phone", "addr", slot))
     rows = [row | {slot: "x"} for row in ROWS]
-    content = {**rules, "informable": {k: list(v) for k, v in rules["informable"].items()}}
-    content |= {"requestable": list(rules["requestable"]), "system_requestable": ["food", "area"]}
-    (tmp_path / "toy.yml").write_text(json.dumps({**content, "rows": rows}), "utf-8")
-    (fault, *_) = find_faults(load_domain(tmp_path / "toy.yml"))
+    file = folder / "toy.yml"
+    file.write_text(json.dumps({**rules, "rows": rows}, ensure_ascii=False), "utf-8")
+    return file
+
+
+@pytest.mark.parametrize("slot", ["price range", "a=b", 'th"ai', "type"])
+def test_a_slot_that_no_act_can_name_is_not_played(tmp_path, slot):
+    file = with_slot(tmp_path, slot)
+    (fault, *_) = find_faults(load_domain(file))
     assert "expected slots of letters, digits" in fault
     assert repr(slot) in fault
-    assert "rename the slot in both files" in fault
+    assert "rename the slot wherever it stands" in fault
+    with pytest.raises(ValueError, match="expected slots of letters, digits"):
+        SlotFilling(file)
+
+
+def test_letters_of_any_alphabet_name_a_slot(tmp_path):
+    file = with_slot(tmp_path, "\u0446\u0435\u043d\u0430")
+    assert find_faults(load_domain(file)) == []
+    assert SlotFilling(file).domain.source == str(file)
+
+
+def test_a_task_warns_of_a_value_that_the_ontology_does_not_list(tmp_path):
+    stem = write_domain(tmp_path, rules_of(), [*ROWS, row_of(0, area="nroth")])
+    with pytest.warns(UserWarning, match="'area' that the ontology lists, .* got 'nroth' in row 3"):
+        SlotFilling(stem)
 
 
 def test_names_that_rows_share(tmp_path):

@@ -126,6 +126,14 @@ def test_camrest_of_a_folder_or_zip(name, ontology, zipped, tmp_path):
     assert result.success == 1
 
 
+def test_a_column_may_be_written_as_its_slot(tmp_path):
+    rows = [{"price range" if s == "pricerange" else s: c for s, c in row.items()}
+            for row in CAMREST_ROWS]  # fmt: skip
+    domain = load_domain(camrest(tmp_path / "data", rows=rows))
+    assert domain.ontology.system_requestable == ("pricerange", "area")
+    assert domain.database.matches({"pricerange": "cheap", "area": "north"}).tolist() == [0, 1]
+
+
 def test_the_real_camrest(real_file):
     domain = load_domain(real_file("camrest_unified", "data.zip"))
     assert sizes(domain) == (110, 263, 16, 7, [3, 5, 91])
@@ -232,6 +240,16 @@ def test_a_path_by_its_stem_or_either_file(ending, tmp_path):
     assert domain.ontology.domain == "Toy"
     assert domain.source == str(stem)
     assert len(domain.database) == 2
+
+
+def test_yaml_and_sqlite_hold_the_same_domain(tmp_path):
+    rows = [row_of(0, food="THAI", area=""), row_of(1, area="North")]
+    both = [tmp_path / "Toy.yml", write_domain(tmp_path, rules_of(), rows)]
+    both[0].write_text(json.dumps({**rules_of(), "rows": rows}), "utf-8")
+    yaml_, sqlite_ = ([dict(row) for row in load_domain(file).database.rows] for file in both)
+    assert [row["food"] for row in yaml_] == ["thai", "thai"]
+    assert [row["area"] for row in yaml_] == [MISSING, "north"]
+    assert yaml_ == sqlite_
 
 
 def test_a_domain_in_the_current_folder(tmp_path, monkeypatch):

@@ -8,8 +8,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from dialgym.tasks.slot_filling.domain.database import EntityDatabase
 from dialgym.tasks.slot_filling.domain.goals import GoalGenerator
-from tests.support.slot_domains import ASKED, VALUES, database_of, databases
+from dialgym.tasks.slot_filling.domain.ontology import Ontology
+from tests.support.slot_domains import ASKED, VALUES, database_of, databases, five_slots, row_of
 
 
 def chances(generator):
@@ -86,6 +88,35 @@ def test_requests_as_often_as_by_trial(draws):
     sizes = Counter(len(goal.requests) for goal in draws[1])
     for size, chance in {1: 1 / 3 + 1 / 9, 2: 2 / 9 + 2 / 9, 3: 1 / 9}.items():
         assert sizes[size] / len(draws[1]) == pytest.approx(chance, abs=0.03)
+
+
+class Constant:
+    """A generator whose uniform numbers are all the same."""
+
+    def __init__(self, u):
+        self.u = u
+
+    def random(self, count):
+        return np.full(count, self.u)
+
+
+def test_arrangements_are_those_of_all_that_could_be_listed():
+    generator = GoalGenerator(five_slots(), 5, matches=(1, 2))
+    orders = list(permutations(generator.draw(Constant(0.0)).constraints))
+    requests = [list(permutations(("name", "phone", "addr"), n)) for n in range(3)]
+    for u in (*np.linspace(0, 1, 50, endpoint=False), np.nextafter(1, 0)):
+        goal, sized = generator.draw(Constant(u)), requests[int(u * 3)]
+        assert tuple(goal.constraints) == orders[int(u * len(orders))]
+        drawn = sized[int(u * 3 % 1 * len(sized))]
+        assert goal.requests == tuple(dict.fromkeys(("name", *drawn)))
+
+
+def test_many_requests_are_not_listed():
+    slots = [f"slot {i}" for i in range(40)]
+    ontology = Ontology("Toy", "bar", {**VALUES, "name": ("a", "b")}, ("name", *slots), ASKED)
+    rows = [row_of(0, name=name, **dict.fromkeys(slots, "x")) for name in "ab"]
+    goal = GoalGenerator(EntityDatabase(rows, ontology), 3, 30).draw(Constant(0.99))
+    assert len(goal.requests) in (30, 31)
 
 
 def test_no_goal_that_enough_rows_meet():

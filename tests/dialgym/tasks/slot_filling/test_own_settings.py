@@ -124,7 +124,7 @@ def test_a_domain_of_your_own_is_a_yaml_file(tmp_path):
     assert env.spec.kwargs["domain"] == str(file)
     result = dialgym.evaluate("handcrafted", "SlotFilling-act-v0", 20, (0,), settings)
     assert result.success > 0.8
-    check_task(SlotFilling(**settings), 5)
+    check_task(SlotFilling(**settings), 2)
 
 
 @pytest.mark.parametrize(
@@ -163,6 +163,7 @@ def test_another_file_is_refused(tmp_path, change, message):
         (accepted, 0, "inform_accepted of SlotFilling must be a whole number from 1; got 0"),
         (lambda on: SlotFilling(confreq=on), 1, "confreq of SlotFilling must be True or False"),
         (lambda name: SlotFilling(language=name, confreq=True), "words", "Take language='acts' or"),
+        (lambda on: SlotFilling(venue_count=on), True, "venue_count of SlotFilling: expected conf"),
         (told, 12, "inform_slots of SlotFilling must be a whole number from 1 to 11; got 12"),
     ],
 )

@@ -34,7 +34,7 @@ def say(task, state, rng, *texts):
 )
 def test_the_rules_keep_their_word(env):
     """Those of setting 1 are tried with the registered tasks too."""
-    check_task(SlotFilling("Restaurants", env), episodes=6, seed=env)
+    check_task(SlotFilling("Restaurants", env), episodes=2, seed=env)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_the_rules_keep_their_word(env):
 def test_all_views_agree(settings):
     """In short dialogues: the observations of tokens are as long as their limit allows."""
     task = SlotFilling("Shops", **{"turns": 6, **settings})
-    check_views(task, episodes=3)
+    check_views(task, episodes=1)
     check_batch(task, num_envs=2, steps=16)
 
 

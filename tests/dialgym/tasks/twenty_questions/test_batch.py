@@ -24,9 +24,9 @@ KINDS: list[dict[str, Any]] = [
 @pytest.mark.parametrize("kwargs", KINDS, ids=str)
 def test_all_views_and_batches_are_the_rules(kwargs: dict[str, Any]) -> None:
     task = TwentyQuestions(**kwargs)
-    check_task(task, 6)
-    check_views(task, 2)
-    check_batch(task, num_envs=3, steps=100)
+    check_task(task, 3)
+    check_views(task, 1)
+    check_batch(task, num_envs=3, steps=60)
 
 
 def held(task: TwentyQuestions, size: int, turns: int) -> tuple[TwentyQuestionsBatch, list[Any]]:

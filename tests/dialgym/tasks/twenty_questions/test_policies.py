@@ -160,7 +160,7 @@ def test_greedy_guesses_with_its_last_turn() -> None:
     assert GreedyQuestioner().act(task, state, np.random.default_rng(0)) >= task.questions
 
 
-def mean(policy: Any, task: TwentyQuestions, episodes: int = 200) -> float:
+def mean(policy: Any, task: TwentyQuestions, episodes: int = 80) -> float:
     return float(np.mean([sum(play(task, policy, seed=seed)) for seed in range(episodes)]))
 
 

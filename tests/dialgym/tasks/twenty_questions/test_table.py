@@ -82,6 +82,12 @@ def test_a_file_with_columns_that_become_questions(tmp_path: Path) -> None:
     assert table.truth.tolist() == expected
 
 
+def test_questions_without_their_mark(tmp_path: Path) -> None:
+    asked = ("is it alive", "was it made by man", "can they swim", "does it fly")
+    path = written(tmp_path, f"name,{','.join(asked)}\nrobin,1,0,0,1\nbrick,0,1,0,0\n")
+    assert load_table(path, "test").questions == tuple((f"{text}?",) for text in asked)
+
+
 def test_jsonl_with_another_first_column(tmp_path: Path) -> None:
     rows = '{"animal": "cat", "barks": false}\n{"animal": "dog", "barks": true}\n'
     table = load_table(written(tmp_path, rows, "pets.jsonl"), "test")
@@ -95,7 +101,9 @@ def test_jsonl_with_another_first_column(tmp_path: Path) -> None:
         ("name,red\n", r"expected a row for each of some things"),
         ("name\ncat\ndog\n", r"expected columns of questions; got names only"),
         ("name,red\ncat,1\ndog,maybe\n", r"line 3, column 'red': expected 1 or 0.*got 'maybe'"),
-        ("name,red\ncat,1\n,0\n", r"line 3: expected a name; got ''"),
+        ("name,red\ncat,1\n,0\n", r"line 3: expected a name or question in Latin letters; got ''"),
+        ("name,red\ncat,1\n\u0441\u043e\u0432\u0430,0\n", r"line 3: expected .* in Latin letters"),
+        ("name,\u043a\ncat,1\ndog,0\n", r"table .*: expected .* in Latin.*got '\u043a'\. Trans"),
         ("name,red\ncat,1\ndog\n", r"line 3: expected a cell for each of the first row's"),
         ("name,red\ncat,1\ndog,0,1\n", r"line 3, column 'red': expected 1 or 0.*got '0,1'"),
         ("name,red\ncat,1\nCat,0\n", None),  # proper names differ from common ones by an article

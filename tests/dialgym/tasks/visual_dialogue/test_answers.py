@@ -18,6 +18,7 @@ from dialgym.tasks.visual_dialogue.questions import all_questions, text
 from dialgym.tasks.visual_dialogue.scenes import COLUMNS, GROUNDS, ROWS, TIMES
 from dialgym.tasks.visual_dialogue.understanding import parse
 from dialgym.tasks.visual_dialogue.vocabulary import vocabulary
+from tests.support.by_day import at_night
 from tests.support.toy_visdial import PlainPool
 
 BOOK = SceneBook(40)
@@ -165,7 +166,7 @@ def test_the_posterior_is_that_of_a_slow_oracle(image, seed, turns):
     assert state.percentiles[-1] == pytest.approx(1 - (above + alike / 2) / 40)
 
 
-@pytest.mark.parametrize("cutoff", [(2.0, 1.0), (1.0, 1.0), (1.0, 0.5)])
+@pytest.mark.parametrize("cutoff", [at_night(((2.0, 1.0),)), at_night(((1.0, 1.0),)), (1.0, 0.5)])
 def test_the_posterior_can_be_trusted(cutoff):
     """The mean belief in the best scene is how often it is the true one, also where a dialogue
     would have ended had the one that the guesser ranks first been it. In a small pool that would

@@ -19,7 +19,7 @@ SETTINGS = [
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
 def test_it_keeps_to_its_facts(settings):
-    check_task(VisualDialogue(SMALL, **settings), episodes=12)
+    check_task(VisualDialogue(SMALL, **settings), episodes=5)
 
 
 @pytest.mark.parametrize("settings", SETTINGS[:1], ids=str)

@@ -100,6 +100,7 @@ class Served:
         return self.process.wait(20)
 
 
+@pytest.mark.slow
 def test_a_server_that_is_killed_loses_no_dialogue():
     """It dies between two questions, while four dialogues are under way; another one takes over."""
     needs_server()

@@ -92,8 +92,10 @@ def test_a_damaged_or_unwritable_cache_is_no_error(tmp_path, monkeypatch):
 def test_table_of_the_well_known_list(data):
     guesses = (data / "wordle" / "wordle_official_guess.txt").read_text().split()
     answers = (data / "wordle" / "wordle_official.txt").read_text().split()
+    assert (len(guesses), len(answers)) == (12972, 2315)
+    guesses = guesses[::8]
     table = pattern_table(guesses, answers, "standard")
-    assert table.shape == (12972, 2315)
+    assert table.shape == (len(guesses), 2315)
     rng = np.random.default_rng(0)
-    for g, a in zip(rng.integers(0, 12972, 2000), rng.integers(0, 2315, 2000)):
+    for g, a in zip(rng.integers(0, len(guesses), 2000), rng.integers(0, 2315, 2000)):
         assert REPLIES[table[g, a]] == slow(guesses[g], answers[a])

@@ -128,6 +128,7 @@ def test_bad_arguments_are_one_clear_error(task):
         task.speaker_named("system", "optimum")
 
 
+@pytest.mark.slow
 def test_mean_guesses_on_the_well_known_list(data):
     task = Wordle(
         answers=data / "wordle" / "wordle_official.txt",

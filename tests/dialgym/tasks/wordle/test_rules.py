@@ -86,7 +86,7 @@ def test_the_adversary_keeps_the_most_words():
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=30)
+@settings(max_examples=12)
 def test_the_adversary_never_lies(seed):
     task = Wordle(host="adversarial", turns=10)
     rng = np.random.default_rng(seed)
