@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "benchmarks" / "results"
 TABLE = (ROOT / "docs" / "results" / "leaderboard.md").read_text("utf-8")
 PANELS = yaml.safe_load((ROOT / "envs_registry.yaml").read_text("utf-8"))["panels"]
 DIGITS = {"score": 1, "success %": 1, "return": 2}
@@ -21,7 +22,7 @@ SECTIONS = re.findall(r"^## (\S+).*\n\n((?:\|.*\n)+)", TABLE, re.MULTILINE)
 
 def rows_of(panel):
     """The rows of the panel's version, as plain objects."""
-    files = sorted((ROOT / "benchmarks" / "results" / panel).glob("*/*-seed*.json"))
+    files = sorted((RESULTS / panel).glob("*/*-seed*.json"))
     rows = [json.loads(file.read_text("utf-8")) for file in files]
     return [row for row in rows if row["version"] == PANELS[panel]["version"]]
 
@@ -44,7 +45,7 @@ def cells_of(text):
     return [dict(zip(head, line, strict=True)) for line in lines]
 
 
-@pytest.mark.parametrize("panel", [name for name in PANELS if rows_of(name)])
+@pytest.mark.parametrize("panel", [name for name in PANELS if (RESULTS / name).is_dir()])
 def test_the_table_has_the_means_of_the_rows(panel):
     found = defaultdict(lambda: defaultdict(list))
     tables = [cells_of(text) for name, text in SECTIONS if name == panel]

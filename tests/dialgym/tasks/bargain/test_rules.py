@@ -116,6 +116,23 @@ def test_offers_stand_until_they_are_rejected_or_replaced():
     assert outcomes[-1].rewards == {"system": 9.0, "user": 2.0}
 
 
+class Asking(Stubborn):
+    """Asks for needs and nothing else, so that what stood before stands."""
+
+    def choose_in(self, task, party, states, rngs):
+        return np.full(len(rngs), task.game.size + ASK)
+
+
+def test_nobody_rejects_an_own_offer_in_a_batch_either():
+    batch, rows, rngs = ITEMS.batch(1, "system", Asking()), np.zeros(1, np.int64), [RNG]
+    batch.begin(rows, batch.draw(rows, rngs, CAMP), rngs)
+    mine = "i take 1 book 1 hat and 3 balls"
+    state, _ = say(ITEMS, [mine, "what do you need most?", "i reject that"], CAMP)
+    for text in (mine, "i reject that"):
+        batch.say(rows, np.array([text]), rngs)
+    assert state.open == batch.open[0] != NONE
+
+
 def test_a_price_is_worth_less_with_each_step_from_the_target():
     options = {"table": 100, "system": 12, "user": 18}
     for price, points in ((60, (10, 4)), (75, (7, 7)), (90, (4, 10)), (110, (0, 10))):
