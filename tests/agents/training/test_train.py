@@ -203,7 +203,7 @@ def test_threads_are_put_back():
 
 def test_training_begins_with_the_weights_of_a_saved_model(tmp_path):
     games = dialgym.collect(ID, "random", 8, seed=0)
-    kwargs = SHORT["policy_kwargs"]
+    kwargs = {**SHORT["policy_kwargs"], "n_head": 4}  # as the configuration of `train` says
     cloned = BC("GPTPolicy", dialgym.sb3_vec_env(ID, 1), games, policy_kwargs=kwargs, seed=5)
     cloned.save(tmp_path / "cloned.zip")
     still = {**SHORT, "learning_rate": 0.0}
