@@ -65,9 +65,13 @@ class Live(NamedTuple):
     def say(self, text: str) -> tuple["Live", Answer, str]:
         """Say a text; return the session after it, the answer, and what is new in that.
 
-        Where answers repeat all since the opening, what is new is the rest.
+        Where answers repeat all since the opening, what is new is the rest. An error ends it.
         """
-        answer = self.session.step(text)
+        try:
+            answer = self.session.step(text)
+        except BaseException:
+            _end([self])
+            raise
         told = answer.text
         grows = len(self.opening) >= GROWING and told.startswith(self.opening)
         news = told.removeprefix(self.last) if grows and told != self.last else told
@@ -216,11 +220,7 @@ class ForeignTask(Task):
         """
         said = state.said
         live = self._live.take((state.seed, said), state.reach) or self._again(state, said)
-        try:
-            live, answer, news = live.say(text)
-        except BaseException:
-            _end([live])
-            raise
+        live, answer, news = live.say(text)
         state.lines += [Utterance(SYSTEM, text), self._heard(news)]
         reward = self._checked(answer.reward)
         state.total += reward
@@ -229,7 +229,7 @@ class ForeignTask(Task):
         if not (answer.terminated or cut):
             self._live.put((state.seed, (*said, text)), live, state.reach)
             return Outcome(rewards)
-        live.session.close()
+        _end([live])
         return Outcome(rewards, answer.terminated, cut, success=_solved(answer, state.total))
 
     def _heard(self, text: str) -> Utterance:
@@ -301,7 +301,7 @@ class ForeignTask(Task):
             told.append(news)
         if [self._heard(text).text for text in told] == heard:
             return live
-        live.session.close()
+        _end([live])
         raise NotReproducible(
             f"{self.name}: the dialogue with seed {state.seed} went another way when it was "
             "played again. Its seed does not hold, so its dialogues cannot be copied or gone on "

@@ -7,7 +7,7 @@ from typing import Any
 
 from dialgym.language.messages import Message
 from dialgym.registry import Environment
-from dialgym.views.chat import Chat
+from dialgym.views.chat import Chat, speaking_entry
 
 KEPT = 32
 """Chats whose rules are kept, to begin further dialogues without being made again."""
@@ -30,9 +30,19 @@ def rows_of(
         ValueError: there is no such id or setting, or one is no plain value.
     """
     chat = Chat(id_or_task, **settings)
+    settings = {**_own_settings(id_or_task), **settings}
     more = {"env_id": chat.env_id, "settings": _as_json(settings)}
     seeds = range(seed, seed + count)
     return [{"prompt": chat.reset(number), "seed": number, **more} for number in seeds]
+
+
+def _own_settings(id_or_task: Environment) -> dict[str, Any]:
+    """Settings of an object that stands for an id, by which its row finds them elsewhere."""
+    if isinstance(id_or_task, str):
+        return {}
+    entry = speaking_entry(id_or_task)
+    own = entry.row.view_settings.get(entry.view, {})
+    return {**entry.row.settings, **own, **entry.row.env_kwargs}
 
 
 def chat_of(row: Mapping[str, Any]) -> Chat:

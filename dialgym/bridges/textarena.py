@@ -1,6 +1,9 @@
 """Door in for TextArena 0.7's games of one player: ``textarena:ID``."""
 
-from collections.abc import Mapping
+import random
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from threading import Lock
 from typing import Any
 
 from dialgym.bridges.foreign import ForeignTask, sample_quoted
@@ -9,13 +12,14 @@ from dialgym.optional import require
 from dialgym.testing.sessions import Answer, TextEnvironment, TextSession
 
 EXTRA, PURPOSE = "textarena", "a game of TextArena"
+_lock = Lock()  # of the process's generator
 
 
 class TextArenaSession:
     """A session of a game with one player.
 
-    The game draws from the generator of the process, as TextArena's games do. What it pays comes
-    at the end.
+    The game draws from the generator of the process, as TextArena's games do, and its reset seeds
+    that. What it pays comes at the end.
 
     Args:
         game_id: of TextArena's registry.
@@ -64,6 +68,40 @@ class TextArenaSession:
         return "\n".join(str(message[1]) for message in seen)
 
 
+class SeededSession(TextArenaSession):
+    """A session whose draws are its own: the process's generator is lent to it, and given back.
+
+    Args:
+        game_id: of TextArena's registry.
+    """
+
+    def __init__(self, game_id: str) -> None:
+        super().__init__(game_id)
+        self._generator: Any = None
+
+    def reset(self, seed: int, options: Mapping[str, Any] | None = None) -> Answer:
+        """Begin a game, whose draws follow from the seed from its first one on."""
+        self._generator = random.Random(seed).getstate()
+        with self._drawing():
+            return super().reset(seed, options)
+
+    def step(self, text: str) -> Answer:
+        """Make a move."""
+        with self._drawing():
+            return super().step(text)
+
+    @contextmanager
+    def _drawing(self) -> Iterator[None]:
+        with _lock:
+            others = random.getstate()
+            random.setstate(self._generator)
+            try:
+                yield
+            finally:
+                self._generator = random.getstate()
+                random.setstate(others)
+
+
 class TextArenaTask(ForeignTask):
     """Dialogues with a game of TextArena."""
 
@@ -75,6 +113,10 @@ class TextArenaTask(ForeignTask):
         if self.address not in known:
             raise unknown("game", self.address, known, "TextArena")
         return TextEnvironment(self.name, self._opened, sample_quoted)
+
+    def open_session(self) -> TextSession:
+        """A session to play in, which other sessions and the process do not change."""
+        return SeededSession(self.address)
 
     def _opened(self) -> TextSession:
         return TextArenaSession(self.address)

@@ -55,9 +55,11 @@ class TokenChat:
     def say(self, ids: Sequence[int], logprobs: Sequence[float] | None = None) -> str:
         """Append the ids of a turn, and the log-probability of each; its text.
 
-        More than there is room for are cut off.
+        Those after one that ends the turn are cut off, and more than there is room for: a server
+        or a trainer may not know the end of the chat template.
         """
-        most = self.room
+        end = next((at + 1 for at, token in enumerate(ids) if token in self.tokens.ends), len(ids))
+        most = min(end, self.room)
         return self.tokens.say(ids[:most], None if logprobs is None else logprobs[:most])
 
     def hear(self, reply: ChatReply) -> None:

@@ -14,7 +14,7 @@ from dialgym.optional import require
 from dialgym.registry import Environment
 from dialgym.tasks import Task
 from dialgym.tasks.briefs import rules_of, verb_of
-from dialgym.views.chat import Chat, ChatReply
+from dialgym.views.chat import Chat, ChatReply, check_turn
 
 EXTRA, PURPOSE = "trl", "training by TRL"
 MAKER = "dialgym.bridges.trl_tools.prompts"
@@ -51,14 +51,15 @@ def environment(
     Args:
         id_or_task, settings: as of `dialgym.Chat`.
         unfinished: the reward of a dialogue that the model leaves before its end; None for the
-            task's lowest return. With what it has earned until then, a model would learn to do
-            nothing where turns cost.
+            lowest return. With what it has earned until then, a model would learn to do nothing
+            where turns cost.
 
     Raises:
-        ValueError: there is no such id or setting, or the task's return has no lowest.
+        ValueError: there is no such id or setting, or the return has no lowest bound.
     """
     chat = Chat(id_or_task, **settings)
-    lowest = chat.task.facts.returns[chat.learner][0] if unfinished is None else unfinished
+    bounds = chat.env.options.returns(chat.task)
+    lowest = bounds[0] if unfinished is None else unfinished
     if not isfinite(lowest):
         raise ValueError(
             f"environment of {chat.env_id}: its return has no lowest bound. Give the reward of a "
@@ -83,6 +84,7 @@ class ToolDialogue:
     def __init__(self) -> None:
         self.chat = self._first.clone()
         self.replies: list[ChatReply] = []
+        self._failure: Exception | None = None
 
     def reset(self, **row: Any) -> None:
         """Begin the dialogue of a row, whose prompt has its opening already.
@@ -90,20 +92,32 @@ class ToolDialogue:
         Raises:
             ValueError: the row is none of `prompts` with this id and these settings.
         """
-        self.replies = []
+        self.replies, self._failure = [], None
         opening = begin(self.chat, row)
         opening[0]["content"] += request_of(self.chat.task, self.chat.learner)
         check_same(row["prompt"], opening, MAKER)
 
     def get_reward(self) -> float:
-        """The return of a dialogue that is over; of another that of an unfinished one."""
+        """The return of a dialogue that is over; of another that of an unfinished one.
+
+        Raises:
+            Exception: the error by which the dialogue has failed, as of a simulator that cannot be
+                reached. TRL tells a tool's errors to the model, which is not to pay for that one.
+        """
+        if self._failure is not None:
+            raise self._failure
         over = bool(self.replies) and self.replies[-1].over
         return sum(reply.reward for reply in self.replies) if over else self._unfinished
 
     def _say(self, text: str) -> str:
         if self.replies and self.replies[-1].over:
             raise ValueError("the dialogue is over.")
-        self.replies.append(self.chat.step(text))
+        check_turn(text, self.chat.task)
+        try:
+            self.replies.append(self.chat.step(text))
+        except Exception as error:
+            self._failure = self._failure or error
+            raise
         heard, over = self.replies[-1].text, self.replies[-1].over
         return "\n".join(filter(None, (heard, OVER))) if over else heard
 

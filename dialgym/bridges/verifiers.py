@@ -13,10 +13,13 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from dialgym.bridges.rows import check_same
 from dialgym.bridges.verifiers_harness import EXTRA, PURPOSE, in_process
 from dialgym.optional import require
 from dialgym.registry import Environment
 from dialgym.views.chat import Chat, ChatReply
+
+MAKER = "its taskset"
 
 
 class Classes(NamedTuple):
@@ -65,7 +68,9 @@ def classes(id_or_task: Environment, **settings: Any) -> Classes:
     class VerifiersEnv(vf.Env[DialogueEnvConfig]):  # type: ignore[name-defined, misc]
         async def run(self, task: Any, agents: Any) -> None:
             chat, replies = first.clone(), list[ChatReply]()
-            chat.reset(task.data.seed)
+            opening = await asyncio.to_thread(chat.reset, task.data.seed)
+            told = [{"content": each.content, "seed": task.data.seed} for each in task.data.prompt]
+            check_same(told, opening[1:], MAKER)  # a brief may be the harness's own
             async with agents.player.interaction(task) as talk:
                 turn = await talk.turn()
                 note_rewards(talk.trace, replies)

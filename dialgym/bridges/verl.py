@@ -25,6 +25,8 @@ NAME = "dialgym"
 """Name of the agent loop in its configuration, for all tasks."""
 MEASURED = ("success", "terminated", "truncated", "turns")
 """Measures that verl's validation is told beside the return."""
+ABORTED = ("aborted", "abort")
+"""Reasons for which a server stops where it gives up a rollout, as before an update of weights."""
 
 
 def rows(id_or_task: Environment, count: int, seed: int = 0, **settings: Any) -> list[dict]:
@@ -66,7 +68,7 @@ class DialogueLoop:
         self._template = data_config.config.get("apply_chat_template_kwargs") or {}
 
     async def run(self, sampling_params: Mapping[str, Any], **row: Any) -> Any:
-        """Play a dialogue.
+        """Play a dialogue, up to a turn that the server aborts.
 
         Args:
             sampling_params: of the server.
@@ -93,6 +95,8 @@ class DialogueLoop:
             outputs.append(await self._server.generate(request_id=request, **asked))
             seconds["generate_sequences"] += time.perf_counter() - since
             turn = outputs[-1]
+            if turn.stop_reason in ABORTED:
+                break
             text = dialogue.say(turn.token_ids, turn.log_probs or None)
             dialogue.hear(await asyncio.to_thread(chat.step, text))
         return _output(dialogue, outputs, seconds)
@@ -110,12 +114,13 @@ def _output(dialogue: TokenChat, outputs: list[Any], seconds: dict[str, float]) 
     types = require("verl.experimental.agent_loop.agent_loop", None, PURPOSE)
     done, told = dialogue.completion, dialogue.outcome()
     steps = {**outputs[-1].extra_fields, **outputs[0].extra_fields}  # of the weights
+    told_all = all(turn.log_probs for turn in outputs if turn.token_ids)
     steps["max_global_steps"] = outputs[-1].extra_fields.get("max_global_steps")
     return types.AgentLoopOutput(
         prompt_ids=dialogue.tokens.ids[: dialogue.tokens.prompt_length],
         response_ids=done.ids,
         response_mask=[int(own) for own in done.is_learner],
-        response_logprobs=done.logprobs if all(turn.log_probs for turn in outputs) else None,
+        response_logprobs=done.logprobs if told_all else None,
         reward_score=told["returns"],
         num_turns=2 * told["turns"],
         metrics=seconds,

@@ -26,7 +26,7 @@ def openenv_values(env_id: Environment, given: Mapping[str, Any]) -> dict[str, s
     from dialgym.views.chat import Chat
 
     chat = Chat(env_id, **given)
-    low, high = chat.task.facts.returns[chat.learner]
+    low, high = chat.env.options.returns(chat.task)
     if not math.isfinite(high - low):
         raise ValueError(
             f"export openenv: expected bounds of the rewards of {env_id!r}, which openenv.yaml "

@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from dialgym.language.messages import ASSISTANT, SYSTEM, USER, Message
+from dialgym.language.model_text import THOUGHT, THOUGHT_END
 
 SENTINEL = "\N{INVISIBLE SEPARATOR}"
 """Text that stands for a turn of the learner where a template is asked for what comes after it."""
@@ -63,6 +64,8 @@ class ChatTokens:
     def say(self, ids: Sequence[int], logprobs: Sequence[float] | None = None) -> str:
         """Append what the learner has sampled; its text without special tokens.
 
+        Where the template has opened a thought for the learner, the text begins with that opening.
+
         Args:
             ids: of its turn, with the token that ends it or, where it was cut, without.
             logprobs: of each.
@@ -78,7 +81,8 @@ class ChatTokens:
         own = [0.0] * len(ids) if logprobs is None else [float(p) for p in logprobs]
         self._append([int(i) for i in ids], own, self._turns)
         self._turns, self._open = self._turns + 1, False
-        return str(self._form.tokenizer.decode([*ids], skip_special_tokens=True))
+        text = self._form.tokenizer.decode([*ids], skip_special_tokens=True)
+        return f"{self._form.opened}{text}"
 
     def text_ids(self, text: str) -> list[int]:
         """Ids of a text that the learner is to say, none of them special."""
@@ -212,6 +216,13 @@ class TemplateForm:
         after = [token for token in self.after((), False)[:1] if self.is_special(token)]
         own = getattr(self.tokenizer, "eos_token_id", None)
         return [*dict.fromkeys([*after, *([] if own is None else [own])])]
+
+    @cached_property
+    def opened(self) -> str:
+        """The tag of a thought that the template opens before each turn; "" where it opens none."""
+        prompt = self._render([Message(role=USER, content="a")], True)
+        _, tag, thought = prompt.rpartition(THOUGHT)
+        return "" if THOUGHT_END in thought else tag
 
     def prompt(self, messages: Sequence[Message]) -> list[int]:
         """Ids of the beginning, up to where the learner's text begins."""

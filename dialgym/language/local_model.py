@@ -148,9 +148,8 @@ class _Writer:
     def _answer(self, ids: list[int], prompt_tokens: int) -> ModelAnswer:
         count = next((i for i, token in enumerate(ids) if token in self.ends), len(ids))
         text = self.form.tokenizer.decode(ids[:count], skip_special_tokens=True)
-        return ModelAnswer(
-            str(text).strip(), "stop" if count < len(ids) else "length", prompt_tokens, count
-        )
+        reason = "stop" if count < len(ids) else "length"
+        return ModelAnswer(f"{self.form.opened}{text}".strip(), reason, prompt_tokens, count)
 
 
 class _Draws:

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Callable, Mapping
 
-THOUGHT_END = "</think>"
-_OPEN_THOUGHT = re.compile(r"<think>.*", re.DOTALL)
+THOUGHT, THOUGHT_END = "<think>", "</think>"
+_OPEN_THOUGHT = re.compile(f"{THOUGHT}.*", re.DOTALL)
 _ANSWER = re.compile(r"<answer>(.*?)(?:</answer>|$)", re.DOTALL)
 
 

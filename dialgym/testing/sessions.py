@@ -171,7 +171,7 @@ def utterance_environment(entry: RegistryEntry, **settings: Any) -> TextEnvironm
     first = make_view(asked, **settings).unwrapped
     assert isinstance(first, UtteranceEnv)
     task = first.task
-    returns = task.facts.returns[first.learner]
+    returns = first.options.returns(task)
     return TextEnvironment(task.name, opened, _allowed, None, returns, task.secrets())
 
 

@@ -116,6 +116,14 @@ class ViewOptions:
             return reward
         return self.reward_scale * reward + self.reward_shift
 
+    def returns(self, task: Task) -> tuple[float, float]:
+        """Bounds of the learner's return with these options; infinite where rewards are added."""
+        if self.belief_gain or self.potential or self.final_reward:
+            return float("-inf"), float("inf")
+        low, high = sorted([self.reward_scale * end for end in task.facts.returns[self.learner]])
+        shifts = self.reward_shift, self.reward_shift * task.facts.turn_limit
+        return low + min(shifts), high + max(shifts)
+
     @property
     def step_limit(self) -> int | None:
         """The most steps of an episode, if there is a limit."""

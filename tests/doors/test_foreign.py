@@ -208,6 +208,7 @@ class Small:
 
     def __init__(self, most, slow=0):
         self.most, self.open, self.slow, self.refused = most, [], slow, 0
+        self.gone = False
 
     def task(self):
         server = self
@@ -242,6 +243,8 @@ class SmallSession:
     def close(self):
         if self in self.server.open:
             self.server.open.remove(self)
+        if self.server.gone:
+            raise ServiceError("gone")
 
 
 RNG = np.random.default_rng(0)
@@ -259,6 +262,26 @@ def test_a_dialogue_that_is_left_makes_room_for_the_next():
         cut.reset(seed)
         assert cut.step("go").over
     assert chat.step("go").text == "said 2"  # made again
+
+
+def test_a_server_that_is_gone_after_the_last_turn_takes_nothing_of_it():
+    server = Small(1)
+    chat = dialgym.Chat(server.task())
+    chat.reset(0)
+    server.gone = True
+    assert chat.step("end")[1:4:2] == (1.0, True)
+
+
+def test_a_session_that_breaks_while_it_is_made_again_is_closed():
+    server = Small(1)
+    task = server.task()
+    state = task.initial(RNG, {"seed": 1})
+    task.speak(state, "go", RNG)
+    task.close()
+    state.lines[1] = state.lines[1]._replace(text="break")
+    with pytest.raises(ServiceError, match="broken"):
+        task.speak(state, "go", RNG)
+    assert server.open == []
 
 
 def test_more_dialogues_than_sessions_are_played_in_turns():

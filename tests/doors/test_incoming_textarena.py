@@ -1,6 +1,7 @@
 """Doors in from TextArena's games, against the real package."""
 
 import pickle
+import random
 
 import pytest
 
@@ -69,3 +70,18 @@ def test_games_of_two_and_unknown_games_are_refused():
         dialgym.make("textarena:TicTacToe-v0").reset(seed=0)
     with pytest.raises(ValueError, match="Did you mean 'Blackjack-v0'"):
         dialgym.make("textarena:BlackJack-v0")
+
+
+def test_dialogues_beside_one_another_keep_their_draws_and_the_process_its_own():
+    def played(order):
+        envs = [dialgym.make("textarena:Blackjack-v0") for _ in range(2)]
+        heard = [[env.reset(options={"seed": 5})[0]] for env in envs]
+        for row in order:
+            heard[row].append(envs[row].step("[Hit]")[:2])
+        return heard
+
+    alone = played([0, 1])  # which imports the game
+    before = random.getstate()
+    assert played([1, 0]) == alone
+    assert alone[0] == alone[1]
+    assert random.getstate() == before

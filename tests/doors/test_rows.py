@@ -38,3 +38,11 @@ def test_what_is_no_row_is_refused():
         rows.chat_of({"env_id": "Wordle-21-v0"})
     with pytest.raises(ValueError, match=r"plain values.*Register an id"):
         rows.rows_of("Wordle-v0", 1, answers={"crane"})
+
+
+def test_a_row_of_a_task_has_the_settings_that_it_was_made_with():
+    task = dialgym.Chat("Wordle-20-v0", turns=3).task
+    (row,) = json.loads(json.dumps(rows.rows_of(task, 1, reward_scale=2.0)))
+    chat = rows.chat_of(row)
+    assert rows.begin(chat, row) == row["prompt"]
+    assert [chat.step("wrong").reward for _ in range(3)] == [-2.0] * 3

@@ -105,3 +105,31 @@ def test_verl_makes_the_loop_and_takes_its_output():
     assert tensors["response_mask"].sum().item() == sum(output.response_mask)
     assert tensors["rollout_log_probs"].shape == tensors["responses"].shape
     assert output.response_ids.count(END) >= 1
+
+
+def test_ids_after_the_end_of_a_turn_are_not_said():
+    """A server that does not know the end of the template goes on in the user's name."""
+    further = TOKENIZER("x<|im_start|>user", split_special_tokens=True)["input_ids"]
+    ended = [[*TOKENIZER(word)["input_ids"], END] for word in WORDS]
+    outputs = [
+        rollout(row_of(), Scripted(turns)) for turns in (ended, [[*ids, *further] for ids in ended])
+    ]
+    assert outputs[0].response_ids == outputs[1].response_ids
+    assert outputs[0].response_logprobs == outputs[1].response_logprobs
+    assert outputs[0].reward_score == outputs[1].reward_score
+
+
+@pytest.mark.parametrize("turns", [0, 1])
+def test_a_turn_that_the_server_aborts_is_not_said(turns):
+    class Aborting(Scripted):
+        async def generate(self, request_id, **asked):
+            answer = await super().generate(request_id, **asked)
+            if len(self.asked) > turns:
+                answer.token_ids, answer.log_probs, answer.stop_reason = [], None, "aborted"
+            return answer
+
+    output = rollout(row_of(), Aborting(sampled(WORDS)))
+    assert len(output.extra_fields["turn_scores"]) == turns
+    assert output.extra_fields["reward_extra_info"]["truncated"] == 1.0
+    assert len(output.response_logprobs) == len(output.response_ids)  # as those of its batch
+    assert (output.response_ids == []) == (turns == 0)

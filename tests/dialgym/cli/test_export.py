@@ -31,6 +31,11 @@ def test_rewards_are_within_the_bounds_that_a_folder_declares(family):
         assert all(low <= reward <= high for reward in record.rewards)
 
 
+def test_bounds_are_those_of_the_rewards_that_a_folder_gives():
+    settings = {"reward_scale": 10.0, "reward_shift": -1.0}
+    assert openenv_values(WORDLE, settings)["REWARDS"] == "[-66.0, 0.0]"
+
+
 def test_a_folder_that_cannot_be_written(tmp_path):
     there = str(tmp_path)
     assert "is there already" in fail("export", "openenv", WORDLE, there)

@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dialgym.language.chat_tokens import ChatTokens, encode
+from dialgym.language.model_text import without_reasoning
 
 pytest.importorskip("transformers")
 
@@ -167,3 +168,17 @@ def test_refusals():
 def test_said_positions_leave_context_of_the_own_party_out():
     tokenizer = tokenizer_with("chatml")
     assert learned(tokenizer, encode(CHAT, tokenizer, said=(4,))) == "slate"
+
+
+@pytest.mark.parametrize(
+    ("opens", "read"),
+    [("", "crane"), ("<think>\n", ""), ("<think>\n\n</think>\n\n", "crane")],
+)
+def test_a_thought_that_the_template_has_opened_is_not_said_where_it_is_cut(opens, read):
+    tokenizer, prompt = tokenizer_with("chatml"), "<|im_start|>assistant\n"
+    tokenizer.chat_template = TEMPLATES["chatml"].replace(prompt, prompt + opens)
+    tokens = ChatTokens(tokenizer, CHAT[:2])
+    assert without_reasoning(tokens.say(tokens.text_ids("crane"))) == read
+    tokens.hear([CHAT[3]])
+    assert without_reasoning(tokens.say(tokens.text_ids("so</think>slate"))) == "slate"
+    assert tokenizer.decode(tokens.ids).endswith(f"{prompt}{opens}so</think>slate")

@@ -2,6 +2,7 @@
 
 import asyncio
 import pickle
+import shutil
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from dialgym.io.chat_client import ChatClient
 from dialgym.io.chat_service import CompletionRefusedError
 from dialgym.io.model_settings import IN_PROCESS, ModelSettings
 from dialgym.language.local_model import LocalModel, _Draws
+from dialgym.language.model_text import without_reasoning
 from dialgym.rewards import Reply
 from dialgym.rewards.lm_judge import LanguageModelJudge
 from tests.support.chat_templates import tokenizer_with
@@ -69,6 +71,17 @@ def test_it_ends_at_its_end_or_at_the_most_tokens(folder):
     for answer in found:
         assert (answer.answer_tokens == 30) == (answer.finish_reason == "length")
         assert "<|im_end|>" not in answer.text
+
+
+def test_a_thought_that_the_template_opens_is_told_as_one(folder, tmp_path):
+    tokenizer = tokenizer_with("chatml")
+    prompt = "<|im_start|>assistant\n"
+    tokenizer.chat_template = tokenizer.chat_template.replace(prompt, f"{prompt}<think>\n")
+    thinking = shutil.copytree(folder, tmp_path / "thinking")
+    tokenizer.save_pretrained(thinking)
+    (answer,), _ = answers(str(thinking), CHATS[:1])
+    assert answer.text.startswith("<think>")
+    assert without_reasoning(answer.text) == ""
 
 
 def test_requests_that_come_later_are_the_next_batch(folder, monkeypatch):
