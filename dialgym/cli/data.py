@@ -128,8 +128,9 @@ def import_(
     report = import_dialogues(files, out, choices)
     console.print(report.to_text(), soft_wrap=True)
     env = choices.task or "dialgym/Logged-v0"
-    algorithm, why = advised(*report.returns)
+    algorithm, why = ("dpo", "") if choices.rejected else advised(*report.returns)
     text = f"Learn from them{why}: dialgym train {algorithm} {env} --data {out}"
+    text += " -p pairs=start" * choices.rejected
     console.print(f"\n{text}", style="dim", soft_wrap=True)
 
 

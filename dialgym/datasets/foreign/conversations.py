@@ -17,7 +17,6 @@ from dialgym.datasets.foreign.prompts import (
     HISTORIES,
     REJECTED,
     chosen_turns,
-    has_rejected,
     is_pair,
     listed,
     prompted_turns,
@@ -74,6 +73,7 @@ class ImportedConversation(NamedTuple):
         success: whether it was one; None where that is not known.
         split: ``train``, ``validation``, ``test`` or the data's own name; None where none is told.
         truncated: whether it was cut off before its end, as far as that is told.
+        rejected: whether its answer was rejected, for that of the dialogue before.
     """
 
     said: Sequence[Said]
@@ -82,6 +82,7 @@ class ImportedConversation(NamedTuple):
     success: bool | None = None
     split: str | None = None
     truncated: bool = False
+    rejected: bool = False
 
 
 def conversation_of(
@@ -122,8 +123,6 @@ def conversation_of(
     said = _named(said, row, (speaker,) if speaker else SPEAKERS)
     if any(line.reward is not None for line in said):
         report.add("rewards", f"{reward}, by turn" if reward else "by turn")
-    if has_rejected(row):
-        report.leave_out("rejected answers, which are no examples", where)
     if isinstance(rewards, list):
         said, rewards = _with_rewards(said, rewards, where, report), None
     cut_off = row.get("truncated") is True

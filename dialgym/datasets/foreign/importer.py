@@ -4,6 +4,7 @@ import json
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import takewhile
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from dialgym.datasets.schema import (
 from dialgym.io.archives import SPLITS
 from dialgym.io.files import parse_json, write_folder_atomically, write_text
 from dialgym.registry import entry_of
-from dialgym.rollouts.episode_batch import EpisodeBatch, RecordedTurns
+from dialgym.rollouts.episode_batch import EpisodeBatch, RecordedTurns, Role
 from dialgym.tasks.base import SYSTEM
 from dialgym.tasks.logged.corpus import CARD
 
@@ -62,6 +63,8 @@ def import_dialogues(
             f"import: {str(folder)!r} holds something already. Choose another folder, or remove it."
         )
     conversations = read_conversations(source, choices, report)
+    if choices.rejected:
+        conversations = _preferences(conversations, choices.reward)
     rated = choices.reward != "none" and any(map(is_rated, conversations))
     if choices.reward not in (None, "none") and not rated:
         raise ValueError(
@@ -75,6 +78,20 @@ def import_dialogues(
     if not rated:
         report.add("rewards", "none: every return is 0 (name a column with --reward)")
     return report
+
+
+def _preferences(
+    conversations: Sequence[ImportedConversation], reward: str | None
+) -> list[ImportedConversation]:
+    """Conversations of which some are rejected; without a reward one is as good as a chosen one."""
+    if not any(one.rejected for one in conversations):
+        raise ValueError(
+            "import: no row has a rejected answer beside a chosen one, in columns 'chosen' and "
+            "'rejected'. Rename them, or leave --rejected out."
+        )
+    if reward is not None:
+        return list(conversations)
+    return [one if is_rated(one) else one._replace(reward=1.0) for one in conversations]
 
 
 def _of_splits(
@@ -150,6 +167,7 @@ def _write_tables(
     folder: Path, dialogues: Sequence[ImportedDialogue], origin: Origin, report: ImportReport
 ) -> None:
     """Write a file of all dialogues, or one for each split where there are several."""
+    dialogues = _in_pairs(dialogues, report)
     returns = np.array([sum(turn.reward for turn in one.turns) for one in dialogues])
     middle = float(returns.min() + returns.max()) / 2
     splits = by_split(dialogues)
@@ -169,6 +187,25 @@ def _write_tables(
     report.add("returns", f"{low:g} to {high:g}, mean {returns.mean():.3f}")
 
 
+def _in_pairs(
+    dialogues: Sequence[ImportedDialogue], report: ImportReport
+) -> list[ImportedDialogue]:
+    """The dialogues without rejected ones that do not begin as the chosen one before them."""
+    kept: list[ImportedDialogue] = []
+    for one in dialogues:
+        if one.rejected:
+            chosen = kept[-1] if kept and kept[-1].where == one.where else None
+            if chosen is None or chosen.turns[0][:2] != one.turns[0][:2]:
+                reason = "rejected answers in dialogues that do not begin as the chosen one's"
+                report.leave_out(reason, one.where)
+                continue
+            report.add("pairs", "a chosen answer and a rejected one; clone successes alone")
+        kept.append(one)
+    if not kept:
+        raise report.nothing_left()
+    return kept
+
+
 def by_split(dialogues: Sequence[ImportedDialogue]) -> dict[str, list[ImportedDialogue]]:
     """The dialogues of each split, ``train`` first."""
     splits: dict[str, list[ImportedDialogue]] = {}
@@ -181,10 +218,11 @@ def by_split(dialogues: Sequence[ImportedDialogue]) -> dict[str, list[ImportedDi
 def played(dialogues: Sequence[ImportedDialogue], middle: float, replayed: bool) -> EpisodeBatch:
     """Imported dialogues as ones that were played.
 
-    A success is what the data calls one, else a return in the upper half of the data's.
+    A success is what the data calls one, else a return in the upper half of the data's. A rejected
+    dialogue is a branch of the chosen one, which begins alike: `Dataset.pairs` finds the two.
 
     Args:
-        dialogues: of the parties, in turns.
+        dialogues: of the parties, in turns; a rejected one after its chosen one.
         middle: of the returns of all data.
         replayed: whether an option of reset begins each of them.
     """
@@ -195,18 +233,28 @@ def played(dialogues: Sequence[ImportedDialogue], middle: float, replayed: bool)
         turns.add(lines, own, [dialogue.turns[i].reward for i in own])
     returns = np.array([sum(turn.reward for turn in d.turns) for d in dialogues])
     known = [d.success if d.success is not None else r > middle for d, r in zip(dialogues, returns)]
-    count, cut_off = len(dialogues), np.array([d.truncated for d in dialogues], bool)
+    cut_off = np.array([d.truncated for d in dialogues], bool)
+    starts = (np.cumsum([not d.rejected for d in dialogues]) - 1).tolist()
     return EpisodeBatch(
-        seeds=list(range(count)),
-        episodes=list(range(count)),
+        seeds=starts,
+        episodes=starts,
         returns=returns,
         lengths=np.array([sum(t.party == SYSTEM for t in d.turns) for d in dialogues]),
         success=np.array(known, bool),
         terminated=~cut_off,
         truncated=cut_off,
         turns=turns,
-        options=[{"dialogue": i} if replayed else {} for i in range(count)],
+        options=[{"dialogue": i} if replayed else {} for i in starts],
+        roles=[_role(dialogues, i) for i in range(len(dialogues))],
     )
+
+
+def _role(dialogues: Sequence[ImportedDialogue], index: int) -> Role:
+    if not dialogues[index].rejected:
+        return Role()
+    both = zip(dialogues[index - 1].turns, dialogues[index].turns)
+    shared = takewhile(lambda turns: turns[0].text == turns[1].text, both)
+    return Role("rejected", 0, sum(turn.party == SYSTEM for turn, _ in shared))
 
 
 # Copies of imported dialogues in other folders, with the files beside them
@@ -232,7 +280,10 @@ def copy_beside(source: Path, target: Path) -> None:
 
 
 def relative(table: Any) -> Any:
-    """A table whose settings name its own folder, and its dialogues by their index."""
+    """A table whose settings name its own folder, and its dialogues by their index.
+
+    Those that begin alike, such as pairs of preferences, have one index.
+    """
     pa = arrow()
     texts = table["settings"].to_pylist()
     known = {}
@@ -240,7 +291,9 @@ def relative(table: Any) -> Any:
         settings = {**parse_json(text, "settings"), "data": FOLDER}
         settings.pop("split", None)  # the folder has these dialogues alone
         known[text] = json.dumps(settings)
-    options = [json.dumps({"dialogue": column}) for column in range(len(texts))]
+    starts = list(zip(texts, *(table[name].to_pylist() for name in ("options", "seed"))))
+    index = {start: number for number, start in enumerate(dict.fromkeys(starts))}
+    options = [json.dumps({"dialogue": index[start]}) for start in starts]
     columns = {"settings": [known[text] for text in texts], "options": options}
     for name, values in columns.items():
         column = table.column_names.index(name)

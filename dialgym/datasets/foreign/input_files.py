@@ -1,6 +1,6 @@
 """Files or rows of any form as conversations: which rows, which splits, which outcomes."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -23,7 +23,12 @@ from dialgym.datasets.foreign.conversations import (
 )
 from dialgym.datasets.foreign.import_report import ImportReport
 from dialgym.datasets.foreign.negotiations import are_negotiations, negotiations_in
-from dialgym.datasets.foreign.prompts import prompted_turns
+from dialgym.datasets.foreign.prompts import (
+    CHOSEN,
+    has_rejected,
+    prompted_turns,
+    with_roles_swapped,
+)
 from dialgym.errors import whole_number
 from dialgym.io.archives import SPLITS, ArchiveMember, parts_of, split_in
 from dialgym.io.files import paired, parse_json
@@ -55,6 +60,10 @@ class Choices:
             `speaker` are keys of a turn where a row has turns.
         outcomes: a table of rewards, by the dialogue's name.
         where: values of its other columns in rows that count.
+        rejected: keep the rejected answers of preferences too, each as a dialogue that begins as
+            that of the chosen one does. Chosen ones have a return of 1 and rejected ones of 0, or
+            `reward` is the column of the chosen one's (``score_chosen`` beside
+            ``score_rejected``). An answer with no rejected one and no reward is a chosen one.
         split: take dialogues of one split alone.
         task: the environment whose dialogues they are; None for `dialgym/Logged-v0`.
         settings: of that environment.
@@ -77,6 +86,9 @@ class Choices:
     where: Mapping[str, Any] = _option(
         "Rows of the outcomes that count.", "COLUMN=VALUE", takes=PAIRS
     )
+    rejected: bool = _option(
+        "Keep rejected answers, beside the chosen ones, for DPO.", default=False, takes=bool
+    )
     split: str | None = _option("One split alone: train, validation, test ...")
     task: str | None = _option("Environment of the dialogues; by default dialgym/Logged-v0.", "ID")
     settings: Mapping[str, Any] = _option(
@@ -91,6 +103,13 @@ class Choices:
         whole_number("vocabulary", self.vocabulary, "import", 128)
         whole_number("utterance_tokens", self.utterance_tokens, "import", 4)
         whole_number("window", self.window, "import", 2 * self.utterance_tokens + 2)
+        named = self.reward is None or CHOSEN in self.reward
+        if self.rejected and not (named and self.outcomes is None):
+            raise ValueError(
+                "import: rejected answers have the reward 0, chosen ones 1, or each its own; "
+                "expected a reward such as 'score_chosen', of columns named after both, and no "
+                f"outcomes; got reward={self.reward!r}, outcomes={self.outcomes!r}. Leave them out."
+            )
 
 
 def read_conversations(
@@ -267,13 +286,9 @@ def _in_rows(
     silent: list[str] = []
     if not choices.dialogue or choices.outcomes:
         for location, row in rows:
-            one = conversation_of(
-                row, str(location), choices.reward if choices.outcomes is None else "none",
-                choices.text, choices.speaker, report,
-            )  # fmt: skip
-            if one is not None:
-                conversations.append(one)
-                names.append(str(row.get(choices.dialogue or "name")))
+            if found := list(_in_row(row, str(location), choices, report)):
+                conversations += found
+                names += [str(row.get(choices.dialogue or "name"))] * len(found)
             else:
                 silent.append(location)
     if not conversations:
@@ -291,6 +306,30 @@ def _in_rows(
         for location in silent:
             report.leave_out("rows without utterances", location)
     return _with_outcomes(names, conversations, choices, report)
+
+
+def _in_row(
+    row: Row, where: str, choices: Choices, report: ImportReport
+) -> Iterator[ImportedConversation]:
+    """Yield the conversation in a row, then that of the rejected answer where it is wanted."""
+    of_pair = choices.rejected and has_rejected(row)
+    unrated = of_pair and choices.reward is None
+    reward = "none" if unrated or choices.outcomes is not None else choices.reward
+    keys = choices.text, choices.speaker
+    one = conversation_of(row, where, reward, *keys, report)
+    if one is None:
+        return
+    if not of_pair:
+        if has_rejected(row):
+            report.leave_out("rejected answers (--rejected keeps them, for DPO)", where)
+        yield one
+        return
+    yield one._replace(reward=1.0 if unrated else one.reward, success=True)
+    again = ImportReport()  # tells of the row what has been told
+    other = conversation_of(with_roles_swapped(row), where, reward, *keys, again)
+    if other is not None:
+        earned = 0.0 if unrated else other.reward
+        yield other._replace(reward=earned, success=False, rejected=True)
 
 
 def _with_outcomes(

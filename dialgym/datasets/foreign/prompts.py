@@ -2,8 +2,8 @@
 
 A prompt is a text, or a list of messages. What stands beside an instruction (``input``,
 ``context``) belongs to it, and a ``history`` comes before it. Of preferences the ``chosen`` answer
-is read, and the ``rejected`` one is not: nobody should learn to give it. A text whose turns begin
-with ``Human:`` and ``Assistant:``, as in HH-RLHF, is these turns.
+is read; the ``rejected`` one, where it is wanted, is that of a row `with_roles_swapped`. A text
+whose turns begin with ``Human:`` and ``Assistant:``, as in HH-RLHF, is these turns.
 """
 
 import re
@@ -56,10 +56,12 @@ def with_chosen(row: Row, name: str, turns: list[Any]) -> tuple[str, list[Any]]:
     """The column of messages and these, with the chosen answer to them if that stands beside."""
     if not is_filled(row.get(CHOSEN)) or not has_rejected(row):
         return name, turns
-    answer = _as_turns(row[CHOSEN], "assistant")
-    if _text(turns[-1]) in (None, _text(answer[-1])):
+    answer, other = (_as_turns(row[column], "assistant") for column in (CHOSEN, REJECTED))
+    if (last := _text(turns[-1])) in (None, _text(answer[-1])):
         return name, turns
-    if _begins_with(answer, turns):
+    if last == _text(other[-1]):  # the chosen answer comes in its place
+        turns = turns[: -len(other)]
+    if not turns or _begins_with(answer, turns):
         return CHOSEN, answer
     return f"{name} and {CHOSEN}", [*turns, *answer]
 
@@ -68,6 +70,18 @@ def has_rejected(row: Row) -> bool:
     """Return True if a row has an answer that was rejected."""
     value = listed(row.get(REJECTED))
     return isinstance(value, str | list | Mapping) and is_filled(value)
+
+
+def with_roles_swapped(row: Row) -> Row:
+    """A row in which all that is said of the rejected answer is said of the chosen one.
+
+    So it is for other columns named after them: ``score_chosen`` and ``score_rejected``.
+    """
+    other = {CHOSEN: REJECTED, REJECTED: CHOSEN}
+    return {_ANSWERS.sub(lambda found: other[found[0]], str(name)): row[name] for name in row}
+
+
+_ANSWERS = re.compile(f"{CHOSEN}|{REJECTED}")
 
 
 def is_filled(value: Any) -> bool:

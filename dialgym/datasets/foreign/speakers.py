@@ -32,6 +32,7 @@ class ImportedDialogue(NamedTuple):
     where: str
     split: str | None = None
     truncated: bool = False
+    rejected: bool = False
 
 
 PartyMapping = Callable[[Sequence[Said]], dict[str | None, str] | None]
@@ -70,9 +71,8 @@ def dialogues_of(
             report.leave_out("dialogues in which only one speaks", where)
             continue
         turns = _with_reward(turns, conversation.reward)
-        yield ImportedDialogue(
-            turns, conversation.success, where, conversation.split, conversation.truncated
-        )
+        one = conversation
+        yield ImportedDialogue(turns, one.success, where, one.split, one.truncated, one.rejected)
 
 
 def is_rated(conversation: ImportedConversation) -> bool:

@@ -162,10 +162,18 @@ def _load(folder: Path, split: str | None, version: str) -> LoggedCorpus:
 
 
 def _dialogues(folder: Path, split: str | None) -> Iterable[Sequence[Mapping[str, Any]]]:
-    """The turns of each dialogue of a split, or of all."""
+    """The turns of each dialogue of a split, or of all.
+
+    Of those of the same options, a chosen answer and a rejected one, it is the first.
+    """
     for part in parts_of(folder):
         if part.suffix in TABLES and split in (None, part.split or "train"):
-            for where, row in rows_of(part):
+            begun: set[str] = set()
+            for number, (where, row) in enumerate(rows_of(part)):
+                start = str(row.get("options", number))
+                if start in begun:
+                    continue
+                begun.add(start)
                 turns = row.get("turns")
                 if not isinstance(turns, list) or not turns:
                     raise ValueError(f"{where}: expected a dialogue with turns; got {turns!r}.")

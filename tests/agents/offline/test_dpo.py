@@ -12,7 +12,7 @@ from agents import BC, DPO, DialogueStream, start_from
 from agents.buffers.stored import DecisionBatch
 from agents.buffers.stored_pairs import StoredPairs
 from agents.offline.dpo import turn_weights
-from dialgym.datasets import concatenate
+from dialgym.datasets import Dataset, concatenate
 from tests.support.toy_dialogues import dialogues, echo, mean_losses
 from tests.support.word_games import ID, assert_two_parts_are_one_run, learner
 
@@ -208,6 +208,26 @@ def test_it_begins_with_its_clone_as_the_reference(games):
 @pytest.mark.parametrize("policy", [{"lora": {"r": 2}}, {}])
 def test_a_run_in_two_parts_is_the_same_as_one(policy, games, tmp_path):
     assert_two_parts_are_one_run(lambda: made(games, policy), games, tmp_path)
+
+
+def test_it_learns_from_imported_preferences(tmp_path):
+    rows = [
+        {"prompt": f"My {thing} broke.", "chosen": "I am sorry.", "rejected": "So what?"}
+        for thing in ("lamp", "radio", "chair", "desk")
+    ]
+    dataset = Dataset.from_dialogues(rows, tmp_path / "data", rejected=True)
+    env_id, settings = dataset.environment()
+    model = DPO(
+        "GPTPolicy", dialgym.sb3_vec_env(env_id, 1, **settings), dataset, pairs="start", seed=0,
+        batch_size=4, learning_rate=0.01, policy_kwargs={"n_layer": 1, "n_head": 1, "n_embd": 16},
+    )  # fmt: skip
+    of_rows = model.data.pairs(np.arange(len(model.data)))
+    assert sorted(map(tuple, of_rows.tolist())) == sorted([(1, 0), (3, 2), (5, 4), (7, 6)] * 2)
+    margins = []
+    for steps in (1, 10, 10):
+        found = model.learn(steps, reset_num_timesteps=False).mean_losses(model.data)
+        margins.append(found["log_ratio_better"] - found["log_ratio_worse"])
+    assert 0 < margins[0] < margins[1] < margins[2]
 
 
 def test_it_learns_over_acts_too(tmp_path):

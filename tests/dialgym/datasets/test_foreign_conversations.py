@@ -2,7 +2,8 @@
 
 import pytest
 
-from dialgym.datasets import Dataset
+import dialgym
+from dialgym.datasets import Dataset, load_dataset
 from dialgym.datasets.foreign import Choices, import_dialogues
 from dialgym.datasets.foreign.prompts import prompted_turns
 from tests.support.shop_talk import MESSAGES, SAID, parties, rewards, texts
@@ -179,43 +180,105 @@ BAD = messages(("user", "How do I boil an egg?"), ("assistant", "I will not tell
 LEARNED = [("u", "How do I boil an egg?"), ("s", "Ten minutes in hot water.")]
 
 
+REFUSAL = BAD[1]["content"]
+ANSWERS = ("rejected", "chosen")
+PREFERENCES = {
+    "implicit": {"rejected": BAD, "chosen": GOOD},
+    "twice": {"rejected": BAD, "prompt": "How do I boil an egg? ", "chosen": GOOD},
+    "list twice": {"prompt": GOOD[:1], "chosen": GOOD, "rejected": BAD},
+    "lists": {"prompt": GOOD[:1], "chosen": GOOD[1:], "rejected": BAD[1:]},
+    "texts": {"prompt": LEARNED[0][1], "chosen": LEARNED[1][1], "rejected": REFUSAL},
+    "messages": {"prompt": LEARNED[0][1], "response": "x", "chosen": GOOD[1], "rejected": BAD[1]},
+    "conversations": {"conversations": GOOD[:1], "chosen": GOOD[1], "rejected": BAD[1]},
+    "whole": {"messages": GOOD[:1], "chosen": GOOD, "rejected": BAD},
+    "thrice": {"prompt": LEARNED[0][1], "messages": GOOD, "chosen": GOOD, "rejected": BAD},
+    "answered": {"messages": GOOD, "chosen": LEARNED[1][1], "rejected": REFUSAL},
+    "marked": {"chosen": marked(GOOD), "rejected": marked(BAD)},
+    "marked prompt": {
+        "prompt": f"{marked(GOOD[:1])}\n\nAssistant:",
+        "chosen": " Ten minutes in hot water.",
+        "rejected": f" {REFUSAL}",
+    },
+}
+
+
+@pytest.mark.parametrize("row", PREFERENCES.values(), ids=PREFERENCES)
+def test_the_chosen_answer_alone_is_learned(row):
+    assert said(row) == LEARNED
+    report = Dataset.from_dialogues([row]).report
+    assert report.left_out == {"rejected answers (--rejected keeps them, for DPO)": 1}
+
+
+def test_rejected_answers_are_branches_of_the_chosen_ones(tmp_path):
+    rows = [*PREFERENCES.values(), {"prompt": "Bye!", "chosen": "Goodbye."}]
+    dataset = Dataset.from_dialogues(rows, tmp_path / "all", rejected=True)
+    chosen, rejected, shared = dataset.pairs("rejected").T
+    told = [[turn["text"] for turn in row["turns"]] for row in dataset]
+    both = [[text for _, text in LEARNED], [message["content"] for message in BAD]]
+    assert told == both * len(PREFERENCES) + [["Bye!", "Goodbye."]]
+    assert rejected.tolist() == (chosen + 1).tolist() == list(range(1, 2 * len(PREFERENCES), 2))
+    assert (dataset["seed"][chosen] == dataset["seed"][rejected]).all()
+    assert (dataset["options"][chosen] == dataset["options"][rejected]).all()
+    assert dataset.returns.tolist() == [1, 0] * len(chosen) + [1]
+    assert dataset["success"].tolist() == [True, False] * len(chosen) + [True]
+    assert not shared.any()
+    assert dataset.report.left_out == {}
+    _, settings = dataset.environment()
+    assert len(dialgym.make(dataset.environment()[0], **settings).task.corpus) == len(rows)
+
+
+def test_pairs_stay_pairs_where_dialogues_are_chosen_and_stored(tmp_path):
+    rows = [{"prompt": text, "chosen": "Yes.", "rejected": "No."} for text in SAID]
+    dataset = Dataset.from_dialogues(rows, tmp_path / "all", rejected=True)
+    for n, part in enumerate(dataset.split(0.5)):
+        part.save(tmp_path / str(n))
+        stored = load_dataset(tmp_path / str(n))
+        assert len(stored.pairs("rejected")) == len(set(stored["options"])) == len(stored) // 2 > 0
+    alone = dataset.filter(~dataset["success"])
+    alone.save(tmp_path / "rejected")
+    env_id, settings = load_dataset(tmp_path / "rejected").environment()
+    corpus = dialgym.make(env_id, **settings).task.corpus
+    assert corpus.texts[1::2] == ["No."] * len(rows)
+    played = dialgym.collect(env_id, "random", 3, env_kwargs=settings)
+    played = load_dataset(played.save(tmp_path / "played"))
+    assert played["options"].tolist() == [f'{{"dialogue": {n}}}' for n in range(3)]
+
+
+def test_scores_of_chosen_and_rejected_answers():
+    both = {"prompt": "Is it late?", "chosen": "No.", "rejected": "Hm."}
+    rows = [
+        {**both, "score_chosen": 8.0, "score_rejected": 3.5},
+        {**both, "score_chosen": 9.0, "score_rejected": None},
+    ]
+    dataset = Dataset.from_dialogues(rows, rejected=True, reward="score_chosen")
+    assert dataset.returns.tolist() == [8, 3.5, 9]
+    assert Dataset.from_dialogues(rows, rejected=True).returns.tolist() == [1, 0, 1, 0]
+    nested = {"prompt": "Hi.", **{c: {**BAD[1], "score": n} for n, c in enumerate(ANSWERS)}}
+    found = Dataset.from_dialogues([nested], rejected=True, reward="chosen.score")
+    assert found.returns.tolist() == [1, 0]
+
+
+def test_a_rejected_answer_belongs_to_the_dialogue_that_begins_alike():
+    turns = [("user", SAID[0]), ("assistant", SAID[1]), ("user", SAID[2]), ("assistant", "Yes.")]
+    later = {"chosen": messages(*turns), "rejected": messages(*turns[:3], ("assistant", "No."))}
+    apart = {"chosen": GOOD, "rejected": messages(("user", "Who?"), ("assistant", "I."))}
+    dataset = Dataset.from_dialogues([later, apart], rejected=True)
+    assert dataset.pairs("rejected").tolist() == [[0, 1, 1]]
+    assert len(dataset) == 3
+    assert list(dataset.report.left_out.values()) == [1]
+
+
 @pytest.mark.parametrize(
-    "row",
+    ("row", "choices", "message"),
     [
-        {"rejected": BAD, "chosen": GOOD},
-        {"rejected": BAD, "prompt": "How do I boil an egg? ", "chosen": GOOD},
-        {"prompt": GOOD[:1], "chosen": GOOD, "rejected": BAD},
-        {"prompt": GOOD[:1], "chosen": GOOD[1:], "rejected": BAD[1:]},
-        {"prompt": GOOD[0]["content"], "chosen": GOOD[1]["content"], "rejected": "No."},
-        {"prompt": GOOD[0]["content"], "response": "x", "chosen": GOOD[1], "rejected": BAD[1]},
-        {"conversations": GOOD[:1], "chosen": GOOD[1], "rejected": BAD[1]},
-        {"messages": GOOD[:1], "chosen": GOOD, "rejected": BAD},
-        {"prompt": GOOD[0]["content"], "messages": GOOD, "chosen": GOOD, "rejected": BAD},
-        {"chosen": marked(GOOD), "rejected": marked(BAD)},
-        {
-            "prompt": f"{marked(GOOD[:1])}\n\nAssistant:",
-            "chosen": " Ten minutes in hot water.",
-            "rejected": " No.",
-        },
-    ],
-    ids=[
-        "implicit",
-        "twice",
-        "list twice",
-        "lists",
-        "texts",
-        "messages",
-        "conversations",
-        "whole",
-        "thrice",
-        "marked",
-        "marked prompt",
+        ({"dialog": SAID}, {}, "no row has a rejected answer beside a chosen one"),
+        ({"dialog": SAID}, {"reward": "none"}, "expected a reward such as 'score_chosen'"),
+        ({"dialog": SAID}, {"outcomes": "o.csv"}, "and no outcomes; got reward=None, outcomes='o"),
     ],
 )
-def test_the_chosen_answer_alone_is_learned(row):
-    dataset = Dataset.from_dialogues([row])
-    assert said(row) == LEARNED
-    assert dataset.report.left_out == {"rejected answers, which are no examples": 1}
+def test_rejected_answers_that_cannot_be_had(row, choices, message, tmp_path):
+    with pytest.raises(ValueError, match=message):
+        Dataset.from_dialogues([row], tmp_path / "out", rejected=True, **choices)
 
 
 def test_rejected_answers_alone_are_no_dialogues(tmp_path):
