@@ -159,6 +159,7 @@ def test_a_cell_that_is_cut_off_goes_on_exactly(tmp_path, monkeypatch, interrupt
 
 GRID = """
 import sys
+from pathlib import Path
 from tests.agents.experiments.test_pydial_grid import *
 if __name__ == "__main__":
     training_job.CHECKPOINT_EVERY = 1
