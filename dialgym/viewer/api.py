@@ -166,7 +166,7 @@ class Viewer:
             party,
             self._against(query.text("against", ""), entry, party),
             seed,
-            read_options(query.text("options", ""), make_task(entry, {})),
+            read_options(query.text("options", ""), make_task(entry, self.settings)),
             self.settings,
         )
         number = secrets.token_hex(8)
