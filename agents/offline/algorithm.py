@@ -166,19 +166,26 @@ class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
         """
         if isinstance(dataset, DialogueStream):
             return StreamedData(dataset, self.stored)
-        place = trained_in(self)
         if not self._plays_acts:
             if self.policy.features is not None:
                 raise ValueError(
                     f"{self.algorithm}: stored dialogues have no features beside their tokens; "
                     "make the env without features"
                 )
-            data = token_data(dataset, self.policy.token_space, (place or {}).get("id"))
-            return with_token_reward(data, self.token_reward)
+            return with_token_reward(self.tokens_of(dataset), self.token_reward)
         if self.token_reward:
             raise ValueError(f"{self.algorithm}: token_reward is for words; leave it out here")
         spaces = self.observation_space, self.action_space
-        return stored_acts(dataset, spaces, self.gamma, place)
+        return stored_acts(dataset, spaces, self.gamma, trained_in(self))
+
+    def tokens_of(self, dataset: Any) -> TokenData:
+        """The dialogues of a dataset, as the env writes them and with the rewards as earned.
+
+        Raises:
+            ValueError: they do not belong to the env.
+        """
+        env_id = (trained_in(self) or {}).get("id")
+        return token_data(dataset, self.policy.token_space, env_id)
 
     # Learning
 

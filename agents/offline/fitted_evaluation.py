@@ -25,13 +25,11 @@ from torch import Tensor
 from agents.argument_checks import COUNT, require
 from agents.buffers.sequences import Sequences
 from agents.buffers.stored import DecisionBatch
-from agents.buffers.stored_tokens import token_data
 from agents.models.masking import FORBIDDEN
 from agents.offline.algorithm import OfflineAlgorithm
 from agents.offline.rank_accuracy import MOST_TOKENS
 from agents.policies.gpt import GPTPolicy, MaskableGPTPolicy
 from agents.policies.value import ValueGPTPolicy
-from agents.storage.models import trained_in
 
 READABLE = (GPTPolicy, MaskableGPTPolicy, ValueGPTPolicy)
 """Policies whose speech is a distribution of the next token, given the tokens before."""
@@ -215,8 +213,7 @@ class FittedEvaluation:
         require("FittedEvaluation", COUNT, components=components, groups=groups)
         self.reader, self.gamma, self.ridge = reader, gamma, ridge
         _check_readable(reader.policy)
-        place = (trained_in(reader) or {}).get("id")
-        data = token_data(dataset, reader.policy.token_space, place)
+        data = reader.tokens_of(dataset)
         self._sequences = [
             reader.read(data.batch(rows, gamma, trim=True))
             for rows in np.array_split(np.arange(len(data)), min(groups, len(data)))

@@ -15,7 +15,6 @@ import torch
 from torch import Tensor
 
 from agents.buffers.stored import DecisionBatch
-from agents.buffers.stored_tokens import token_data
 from agents.models.masking import FORBIDDEN
 from agents.offline.algorithm import OfflineAlgorithm
 from agents.offline.ilql import ValueAlgorithm
@@ -198,7 +197,7 @@ def _data(model: OfflineAlgorithm, dataset: Any) -> TokenData:
             "metrics: expected a model with Q and V of single tokens, such as ILQL, got "
             f"{type(model).__name__} with {type(model.policy).__name__}"
         )
-    return token_data(dataset, model.policy.token_space)
+    return model.tokens_of(dataset)
 
 
 def _decisions(model: OfflineAlgorithm, data: TokenData) -> LoggedDecisions:

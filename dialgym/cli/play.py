@@ -21,7 +21,7 @@ from dialgym.cli.common import (
     show_commands,
 )
 from dialgym.cli.verdict import AskRatings, ask_success
-from dialgym.registry import RegistryEntry, entry_of, make_task
+from dialgym.registry import RegistryEntry, entry_of, named_task
 from dialgym.simulators import Speaker
 from dialgym.simulators.human import examples, turns_of
 from dialgym.simulators.language_model import LM, LanguageModelSpeaker, is_language_model
@@ -82,13 +82,8 @@ def play(
     entry = entry_of(id)
     if hints and policy is not None:
         raise ValueError("--hints: for who plays; expected no --policy, which is watched instead")
-    task = make_task(entry, {})
-    kwargs = {**(task.for_people if policy is None else {}), **settings(set_)}
-    texts = dict(pair.partition("=")[::2] for pair in option or ())
-    fixed = {
-        name: option_as_written(task, name, value, texts[name])
-        for name, value in settings(option, "--option").items()
-    }
+    kwargs = {**(named_task(entry.row).for_people if policy is None else {}), **settings(set_)}
+    fixed = written_options(entry, kwargs, option)
     chosen = settings(param, "--param")
     if show_prompt:
         told = prompt_of(
@@ -97,6 +92,26 @@ def play(
         console.print(told, soft_wrap=True)
         return
     play_dialogue(entry, as_, against, kwargs, fixed, policy, hints, seed, trust, chosen, ratings)
+
+
+def written_options(
+    entry: RegistryEntry, kwargs: dict[str, Any], pairs: list[str] | None
+) -> dict[str, Any]:
+    """Options of reset from NAME=VALUE texts, in the words of the environment made with `kwargs`.
+
+    Raises:
+        ValueError: a text has no =, its value is no YAML, or the environment refuses `kwargs`.
+    """
+    from dialgym.rollouts.player import make_dialogue
+
+    given = settings(pairs, "--option")
+    if not given:
+        return {}
+    task = make_dialogue(entry, {**kwargs, "simulator": None}).task
+    texts = dict(pair.partition("=")[::2] for pair in pairs or ())
+    return {
+        name: option_as_written(task, name, value, texts[name]) for name, value in given.items()
+    }
 
 
 def prompt_of(

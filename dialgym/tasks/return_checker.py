@@ -12,6 +12,11 @@ SLACK = 1e-6
 """By how much sums may differ, beside 1 or their size."""
 
 
+def rounding_of(bounds: tuple[float, float]) -> float:
+    """By how much a sum of rewards may lie outside its `bounds`."""
+    return SLACK * max(1.0, *map(abs, bounds))
+
+
 class ReturnWatch:
     """Adds up the rewards of a party in n dialogues, and holds them to `Facts`.
 
@@ -56,7 +61,7 @@ class ReturnWatch:
             self._add_up(rewards, components)
         self.total[rows] += rewards
         gained, (low, high) = self.total[rows][over], self.bounds
-        slack = SLACK * max(1.0, abs(low), abs(high))
+        slack = rounding_of(self.bounds)
         beyond = (gained < low - slack) | (gained > high + slack)
         for value in gained[beyond].tolist():
             raise self._broken(f"a return of {value:g}; facts.returns allows {low:g} to {high:g}")

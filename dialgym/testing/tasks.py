@@ -16,6 +16,7 @@ from dialgym.io.typed_json import from_json, to_json
 from dialgym.language import Utterance
 from dialgym.language.text import UNKNOWN
 from dialgym.tasks import Hidden, Outcome, Task
+from dialgym.tasks.return_checker import rounding_of
 from dialgym.testing.act_checks import check_acts
 from dialgym.testing.brief_checks import check_brief, check_leaks, check_verbs
 from dialgym.testing.scripts import random_utterance, require
@@ -234,8 +235,9 @@ class _Episode:
         )
         for party, earned in self.returns.items():
             low, high = facts.returns[party]
+            slack = rounding_of(facts.returns[party])
             self._require(
-                low <= earned <= high,
+                low - slack <= earned <= high + slack,
                 f"return {earned} of {party}; facts.returns allows {low} to {high}",
             )
         self._require(outcome.success is not None, "the last outcome leaves success None")

@@ -9,8 +9,10 @@ from typing import Any
 from dialgym.datasets import Dataset, collect
 from dialgym.errors import unknown
 from dialgym.io.cache import LRU
-from dialgym.registry import RegistryEntry, entries, make_task
+from dialgym.registry import RegistryEntry, entries
+from dialgym.rollouts.player import make_dialogue
 from dialgym.rollouts.policies import named_policies
+from dialgym.tasks import Task
 from dialgym.viewer.chat_session import ChatChoice, ChatSession, described, keep_game, read_options
 from dialgym.viewer.inputs import DIALOGUES, RUN, SCORES, ViewerInputs
 from dialgym.viewer.lines import picture_address
@@ -105,7 +107,7 @@ class Viewer:
     def policies(self, query: Query) -> dict[str, Any]:
         """Policies that can play an environment: registered names, and runs."""
         entry = query.entry("env")
-        names = list(named_policies(make_task(entry, self.settings), "system", entry.view))
+        names = list(named_policies(self._task(entry), "system", entry.view))
         runs = {name: run for name, run in self.inputs.runs().items() if run.plays()}
         fitting = [name for name, run in runs.items() if run.fits(entry)]
         return {"policies": names, "runs": fitting}
@@ -166,7 +168,7 @@ class Viewer:
             party,
             self._against(query.text("against", ""), entry, party),
             seed,
-            read_options(query.text("options", ""), make_task(entry, self.settings)),
+            read_options(query.text("options", ""), self._task(entry)),
             self.settings,
         )
         number = secrets.token_hex(8)
@@ -265,7 +267,7 @@ class Viewer:
     def _played(self, name: str, entry: RegistryEntry, episodes: int, seed: int) -> Dataset:
         run = self.inputs.runs().get(name)
         policy = str(run.folder) if run else name
-        known = named_policies(make_task(entry, self.settings), "system", entry.view)
+        known = named_policies(self._task(entry), "system", entry.view)
         if run is None and name not in known:
             raise unknown("policy", name, [*known, *self.inputs.runs()])
         return collect(
@@ -280,12 +282,16 @@ class Viewer:
             trust=self.inputs.trust,
         )
 
+    def _task(self, entry: RegistryEntry) -> Task:
+        """The rules of an environment as it is set here."""
+        return make_dialogue(entry, {**self.settings, "simulator": None}).task
+
     def _against(self, name: str, entry: RegistryEntry, party: str) -> Any:
         """A registered speaker of the other party, the model of a run, or None for the default."""
         runs = self.inputs.runs()
         if name in runs:
             return str(runs[name].folder)
-        task = make_task(entry, {})
+        task = self._task(entry)
         other = other_party(task, party)
         known = task.speakers.get(other, {})
         if name and name not in known:

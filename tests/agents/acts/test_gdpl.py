@@ -163,15 +163,19 @@ def test_the_estimator_comes_to_tell_the_expert_from_a_bad_policy(expert):
 
 
 @pytest.mark.parametrize(
-    "variant",
-    ["turns", *[pytest.param(v, marks=pytest.mark.slow) for v in ("session", "discriminator")]],
+    ("variant", "short"),  # a discriminator pays for each turn, so that dialogues grow long
+    [
+        ("turns", 0.05),
+        pytest.param("session", 0.05, marks=pytest.mark.slow),
+        pytest.param("discriminator", 0.16, marks=pytest.mark.slow),
+    ],
 )
-def test_it_learns_what_the_expert_does_without_the_envs_rewards(expert, variant):
+def test_it_learns_what_the_expert_does_without_the_envs_rewards(expert, variant, short):
     model = made(expert, n_steps=32, batch_size=128, learning_rate=3e-3, ent_coef=0.0,
                  estimation={"variant": variant, "batch_size": 64, "passes": 2})  # fmt: skip
     model.learn(2500)
     scores = [dialgym.evaluate(who, ID, 200).mean_return for who in (model, "ask-all", "random")]
-    assert scores[0] > scores[1] - 0.12 > scores[2] + 0.05
+    assert scores[0] > scores[1] - short > scores[2] + 0.05
 
 
 def test_a_loaded_model_needs_an_expert_to_learn_on(expert, tmp_path):

@@ -206,6 +206,7 @@ def next_value(kind, state, bounds):
             marks=[pytest.mark.slow] * (kind not in ("ilql", "probe")),
         )
         for kind in KINDS
+        if kind != "detached"  # a trunk of their own would learn nothing, and is refused
     ],
 )
 def test_losses_and_gradients_are_those_of_a_slow_version(kind, policy, games):

@@ -322,6 +322,7 @@ def test_a_signal_ends_a_command_after_its_gradient_step_with_a_model(
     said = process.communicate()[1]
     assert process.returncode == 128 + number
     assert said.splitlines()[-1] == "Go on with: dialgym train --resume cut"
+    assert Path("cut/checkpoint.zip").is_file(), said
     with pytest.warns(UserWarning, match="goes on to the end"):
         assert agents.load("cut").num_timesteps >= 3
     with pytest.warns(UserWarning, match="goes on to the end"):

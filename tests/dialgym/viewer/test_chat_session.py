@@ -144,6 +144,14 @@ def test_an_environment_is_described_before_it_begins(viewer):
     assert viewer.picture(Query({"game": begun["game"]}))["picture"] is None
 
 
+def test_settings_may_be_of_the_view(tmp_path):
+    pytest.importorskip("pyarrow")
+    viewer = open_viewer([], tmp_path / "ratings", {"reward_scale": 2.0, "turns": 2})
+    assert "optimal" in viewer.policies(Query({"env": SMALL}))["policies"]
+    begun = viewer.begin(Query({"env": SMALL, "seed": 1, "options": "word=sleep"}))
+    assert viewer.say(Query({"game": begun["game"], "text": "sleep"}))["over"]
+
+
 def test_a_saved_model_plays_either_side(tmp_path):
     pytest.importorskip("stable_baselines3")
     import agents
