@@ -365,16 +365,12 @@ def path_of(entry_point: Any) -> str:
     return f"{module}:{name}" if name else repr(entry_point)
 
 
-def named_task(row: Row) -> Any:
-    """The class of a row's task, or the task itself where the row was given one."""
-    from dialgym.tasks.lookup import find_task
-
-    return find_task(row.task) if isinstance(row.task, str) else row.task
-
-
 def make_task(entry: RegistryEntry, settings: Mapping[str, Any], also_known: Any = ()) -> Any:
     """Make the task of an entry with the settings of row and view, overridden by `settings`."""
-    row, task = entry.row, named_task(entry.row)
+    from dialgym.tasks.lookup import find_task
+
+    row = entry.row
+    task: Any = find_task(row.task)
     kind: Any = task if isclass(task) else type(task)
     known = _parameters(kind)
     merged = {**row.settings, **row.view_settings.get(entry.view, {}), **settings}

@@ -131,8 +131,8 @@ def on_our_scale(figures: Figures, rows: Sequence[ExperimentRow]) -> str:
     for place in panel_named(PANEL).environments:
         random, best = figures[place.id]["random"], figures[place.id]["optimal"]
         cells = _cells(place, rows, our_score, (random, best))
-        lines.append([*cells, f"{random:.2f}", f"{best:.3f}"])
-    return markdown_table([["our scale", *_learners(), "random", "optimal"], *lines])
+        lines.append([*cells, f"{random:.2f}, {best:.2f}"])
+    return markdown_table([["our scale", *_learners(), "random, optimal"], *lines])
 
 
 def each(figures: Figures, rows: Sequence[ExperimentRow]) -> str:

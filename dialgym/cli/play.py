@@ -21,12 +21,12 @@ from dialgym.cli.common import (
     show_commands,
 )
 from dialgym.cli.verdict import AskRatings, ask_success
-from dialgym.registry import RegistryEntry, entry_of, named_task
+from dialgym.registry import RegistryEntry, entry_of
 from dialgym.simulators import Speaker
 from dialgym.simulators.human import examples, turns_of
 from dialgym.simulators.language_model import LM, LanguageModelSpeaker, is_language_model
 from dialgym.tasks import Task
-from dialgym.tasks.lookup import option_as_written
+from dialgym.tasks.lookup import find_task, option_as_written
 from dialgym.views.dialogue import Dialogue
 from dialgym.views.speakers import other_party
 
@@ -82,7 +82,7 @@ def play(
     entry = entry_of(id)
     if hints and policy is not None:
         raise ValueError("--hints: for who plays; expected no --policy, which is watched instead")
-    kwargs = {**(named_task(entry.row).for_people if policy is None else {}), **settings(set_)}
+    kwargs = {**(find_task(entry.row.task).for_people if policy is None else {}), **settings(set_)}
     fixed = written_options(entry, kwargs, option)
     chosen = settings(param, "--param")
     if show_prompt:

@@ -27,12 +27,14 @@ def find_foreign(path: str) -> tuple[str, str] | None:
     return (FOREIGN[scheme], address) if scheme in FOREIGN else None
 
 
-def find_task(path: str) -> Any:
-    """The class of a task, or the task, at ``module:name``.
+def find_task(path: Any) -> Any:
+    """The class of a task, or the task, at ``module:name``; what is no text stays as it is.
 
     Raises:
         ValueError: there is no such module or name, or it is no task.
     """
+    if not isinstance(path, str):
+        return path
     found = find_object(path, "task")
     require_task(found, path)
     return found
