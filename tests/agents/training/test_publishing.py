@@ -12,6 +12,7 @@ import yaml
 import agents
 import dialgym
 from agents import SequencePPO
+from agents.storage.locate import beside, named_from
 from dialgym.datasets import load_dataset
 from dialgym.datasets.readme import code, plain
 from dialgym.io.hub import SourceError, publish
@@ -84,6 +85,8 @@ def test_what_an_agent_was_made_of_goes_with_it(adapted, tmp_path, monkeypatch, 
     pushed = agents.push_to_hub(run if given == "run" else model, str(tmp_path / "out"))
     folder = (tmp_path / "elsewhere").resolve()
     Path(pushed).rename(folder)
+    (folder / "model.zip").rename(tmp_path / "blob")
+    (folder / "model.zip").symlink_to(tmp_path / "blob")  # as in the cache of the hub
     base.rename(tmp_path / "gone")
     texts = [file.read_bytes() for file in folder.iterdir() if file.is_file()]
     with zipfile.ZipFile(folder / "model.zip") as archive:
@@ -96,6 +99,18 @@ def test_what_an_agent_was_made_of_goes_with_it(adapted, tmp_path, monkeypatch, 
     [command] = [line for line in card.splitlines() if line.startswith("dialgym evaluate")]
     monkeypatch.chdir(folder)
     assert "Wordle-20-v0" in succeed(*command.split()[1:], "-n", "2", "--seeds", "0")
+
+
+def test_what_lies_beside_a_file_is_found_behind_links(tmp_path):
+    lm, link = tmp_path / "run" / "lm", tmp_path / "latest.zip"
+    lm.mkdir(parents=True)
+    (tmp_path / "run" / "model.zip").touch()
+    link.symlink_to(tmp_path / "run" / "model.zip")
+    assert beside(link, "./lm") == str(lm)
+    name = named_from(link, str(lm))
+    link.unlink()  # by what is written in its place
+    link.touch()
+    assert beside(link, name) == str(lm)
 
 
 def test_a_reference_made_of_a_pretrained_model_goes_with_it(adapted, tmp_path):
