@@ -165,7 +165,7 @@ def read_model(
         more = {"custom_objects": custom_objects, "force_reset": force_reset, **changes}
         return read_pickled(cls, path, error, trust, env=env, device=device, **more)
     cls = _class_of(cls, archive)  # first: it loads the modules of what its settings name
-    settings = archive.read("settings")
+    settings = archive.read("settings", ("attributes", "variables"))
     saved = pinned_names(settings["attributes"], archive.read("algorithm").get("hub", {}))
     attributes = {**saved, **(custom_objects or {}), **changes}
     attributes = with_pretrained(attributes, lambda source: moved(source, path))
@@ -324,7 +324,7 @@ def _with_suffix(path: Place) -> Place:
 
 def _class_of(cls: Any, archive: Archive) -> Any:
     """The algorithm of a file, which must be `cls` where that is given."""
-    said = archive.read("algorithm")
+    said = archive.read("algorithm", ("name", "class", "networks"))
     name, home = said["name"], said["class"]
     if cls is not None and home_of(cls) == home:
         return cls
