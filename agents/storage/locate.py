@@ -9,6 +9,8 @@ from typing import Any
 from dialgym.io.hub import MODEL_FILES, PREFIX, SourceError, fetch, hub_hint, locate, model_folder
 from dialgym.io.saved_models import CHECKPOINT, CONFIGS, find_checkpoint
 
+STATISTICS = "vecnormalize.pkl"
+"""File of Stable-Baselines3's `VecNormalize` beside its own models."""
 TOKENIZERS = ("hf", "bpe")
 """The kinds of tokenizers that are named with a path."""
 
@@ -22,7 +24,7 @@ def fetched_agent(name: str | Path) -> Path:
     place = locate(name, "a model")
     if isinstance(place, Path):
         return place
-    folder = fetch(place, "a model", (CHECKPOINT, *MODEL_FILES))
+    folder = fetch(place, "a model", (CHECKPOINT, STATISTICS, *MODEL_FILES))
     if (folder / CHECKPOINT).is_file() or any(folder.rglob("*.safetensors")):
         return folder
     return model_folder(name, "a model")

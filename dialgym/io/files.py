@@ -80,8 +80,8 @@ def write_text(path: Path, text: str) -> None:
 def write_folder_atomically(path: Path, write: Callable[[Path], object]) -> None:
     """Let `write` fill a temporary folder beside `path`, then move it into place.
 
-    A folder that is there already is replaced as a whole, behind a link too, and stays when anything
-    fails. The temporary one is then removed.
+    A folder that is there already is replaced as a whole, behind a link too. When anything fails it
+    stays, and the temporary one is removed.
 
     Raises:
         OSError: the folder cannot be written; the message says what to do.
