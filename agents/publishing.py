@@ -3,29 +3,35 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import yaml
+
 from agents.registry import name_of
-from agents.storage.locate import named_from, with_pretrained, with_tokenizer
+from agents.storage.locate import STATISTICS, named_from, with_pretrained, with_tokenizer
 from agents.storage.models import load, save, trained_in
+from agents.storage.pickled import learned_normalized
 from dialgym import __version__
 from dialgym.datasets.readme import card, code, table
 from dialgym.experiments import Result
 from dialgym.io.checksums import write_json_checked
-from dialgym.io.files import write_text
-from dialgym.io.hub import MODEL_FILES, OLD_WEIGHTS, PREFIX, publish
+from dialgym.io.files import read_yaml, write_text
+from dialgym.io.hub import MODEL_FILES, OLD_WEIGHTS, is_repository, publish
 from dialgym.io.saved_models import CHECKPOINT, ZOO, find_checkpoint
 
 CARD, RESULTS = "README.md", "results.json"
 BASE = "base"
 """The folder of what a model was made of, beside it."""
 PUBLISHED = (*MODEL_FILES, *OLD_WEIGHTS)
-OF_A_RUN = ("config.yml", "learning_curve.csv", "hub.json")
+OF_A_RUN = ("config.yml", "learning_curve.csv", "hub.json", STATISTICS)
 """Files of a run that are published beside its model."""
+REPLACED = (RESULTS, *OF_A_RUN, f"{BASE}/*", f"{BASE}-*/*")
+"""Files of an agent that do not stay when another one is published in its place."""
 
 
 def push_to_hub(
@@ -38,7 +44,8 @@ def push_to_hub(
     """Publish an agent: the saved model, and a card with its scores and how to use it.
 
     A pretrained model or a tokenizer that it names by a path goes with it; one of the hub stays
-    where it is, by its name.
+    where it is, by its name. So do the statistics of `VecNormalize`, a pickle, which whoever plays
+    it has to trust.
 
     Args:
         model: of any algorithm of Stable-Baselines3, ours or stock; or the path of a saved one, or
@@ -64,6 +71,8 @@ def push_to_hub(
             for file in OF_A_RUN:
                 if run is not None and run.with_name(file).is_file():
                     shutil.copyfile(run.with_name(file), folder / file)
+        elif (normalize := model.get_vec_normalize_env()) is not None:
+            normalize.save(str(folder / STATISTICS))
         save(model, folder / CHECKPOINT)
         if copied := _copy_sources(model, folder):
             model = _with_sources(load(folder, device="cpu", trust=trust), copied, folder)
@@ -71,7 +80,7 @@ def push_to_hub(
             found = {"results": [result.as_dict() for result in results]}
             write_json_checked(folder / RESULTS, found)
         write_text(folder / CARD, agent_card(model, name, results))
-        return publish(folder, name, "an agent", private=private)
+        return publish(folder, name, "an agent", private=private, replaced=REPLACED)
 
 
 def _copy_sources(model: Any, folder: Path) -> dict[str, str]:
@@ -114,13 +123,24 @@ def _with_sources(model: Any, copied: Mapping[str, str], folder: Path) -> Any:
     save(model, folder / CHECKPOINT)
     config = folder / OF_A_RUN[0]
     if config.is_file():
-        text = config.read_text("utf-8")
-        for source, copy in copied.items():
-            text = text.replace(source, named_from(config, copy))
-        write_text(config, text)
+        names = {source: named_from(config, copy) for source, copy in copied.items()}
+        write_text(config, yaml.safe_dump(_renamed(read_yaml(config), names), sort_keys=False))
     found = with_pretrained(found, lambda source: named_from(folder / CHECKPOINT, source))
     vars(model).update(found)
     return model
+
+
+def _renamed(value: Any, names: Mapping[str, str]) -> Any:
+    """A value of YAML with other names of sources, given by their whole paths."""
+    if isinstance(value, dict):
+        return {key: _renamed(part, names) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_renamed(part, names) for part in value]
+    if not isinstance(value, str):
+        return value
+    scheme, colon, path = value.rpartition(":")
+    place = os.path.realpath(os.path.expanduser(path))
+    return f"{scheme}{colon}{names[place]}" if path and place in names else value
 
 
 def _networks(model: Any) -> dict[str, Any]:
@@ -164,7 +184,8 @@ def agent_card(
     if not head["license"]:
         del head["license"]
     used = "" if trained_in(model) else f" {ids[0] if ids else 'ID'}"
-    shown = name if name.startswith((PREFIX, ZOO)) else "."
+    shown = name if is_repository(name) or name.startswith(ZOO) else "."
+    option, argument = (" --trust", ", trust=True") if learned_normalized(model) else ("", "")
     settings = json.dumps(_plain(getattr(model, "policy_kwargs", None) or {}), indent=1)
     return card(
         head,
@@ -173,8 +194,8 @@ def agent_card(
         table(_rows(results)) if results else "It has not been scored.",
         *_origin(origin or {}),
         "## Use it",
-        code(f"dialgym evaluate {shown}{used}", "bash"),
-        code(f'import agents\n\nmodel = agents.load("{shown}")', "python"),
+        code(f"dialgym evaluate {shown}{used}{option}", "bash"),
+        code(f'import agents\n\nmodel = agents.load("{shown}"{argument})', "python"),
         "## Policy",
         code(settings, "json"),
     )

@@ -71,7 +71,7 @@ def _named(value: Any) -> Iterator[str]:
     elif isinstance(value, Mapping):
         if value.get("trust"):
             yield "trust"
-        if value.get("simulator") == "lm":
+        if "lm" in (value.get("simulator"), value.get("name")):
             yield "lm"
         if "lm_judge" in value or value.get("reward") == "lm_judge":
             yield "lm_judge"

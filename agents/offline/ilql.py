@@ -6,8 +6,8 @@ shares: target networks that follow slowly, and decoding by advantages.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, fields
+from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any, ClassVar, NamedTuple, Unpack
 
 import numpy as np
@@ -128,18 +128,6 @@ class ValueAlgorithm(OfflineAlgorithm):
         if self.reward_unit is None:
             self.reward_unit = return_deviation(data)
         return with_reward_scale(data, 1 / self.reward_unit)
-
-    def save(
-        self,
-        path: Any,
-        exclude: Iterable[str] | None = None,
-        include: Iterable[str] | None = None,
-    ) -> None:
-        """As everywhere in Stable-Baselines3; `policy.decoding` is saved as it is now."""
-        given = self.policy_kwargs
-        self.policy_kwargs = {**given, "decoding": asdict(self.policy.decoding)}
-        super().save(path, exclude, include)
-        self.policy_kwargs = given
 
     def trunk_states(
         self, batch: DecisionBatch, at: Tensor, policy_weight: float

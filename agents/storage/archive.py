@@ -33,9 +33,12 @@ MANIFEST = "manifest.json"
 WRITTEN = (1980, 1, 1, 0, 0, 0)
 """Date of each member, so that equal content gives equal bytes."""
 READABLE = 0o600
+COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 FIELDS = ("what", "format", "sections", "sha256")
-LARGEST_JSON = 2**28
-"""Bytes of the largest compressed member that is read."""
+LARGEST, LARGEST_JSON = 2**28, 2**25
+"""Bytes that all members, and those of JSON, expand to at most: JSON takes many times as much."""
+RATIO = 20
+"""They may expand to so many times their size, where that is more."""
 SMALL_ARRAYS = 2**20
 """Bytes of arrays that are compressed, as JSON is."""
 SMALL_TABLES = 2**27
@@ -170,7 +173,12 @@ class Archive:
         if MANIFEST not in self._members:
             raise ForeignFile(f"{self.name} is no {kinds[0]} that dialgym saved")
         manifest = parse_json(self._members[MANIFEST], f"{self.name}, {MANIFEST}")
-        if not (isinstance(manifest, dict) and manifest.keys() >= {*FIELDS}):
+        if not (
+            isinstance(manifest, dict)
+            and manifest.keys() >= {*FIELDS}
+            and isinstance(manifest["sha256"], dict)
+            and isinstance(manifest["sections"], list)
+        ):
             raise ValueError(f"{self.name}: expected {MANIFEST} to have {', '.join(FIELDS)}")
         if manifest["format"] not in range(FORMAT + 1) or manifest["what"] not in kinds:
             raise ValueError(
@@ -188,18 +196,21 @@ class Archive:
         """The members of the zip that some sections consist of, by name."""
         return {k: v for k, v in self._members.items() if k.rpartition(".")[0] in sections}
 
-    def read(self, section: str) -> Any:
-        """The value of a section.
+    def read(self, section: str, entries: Sequence[str] = ()) -> Any:
+        """The value of a section; where `entries` are given, a mapping that has these at least.
 
         Raises:
-            KeyError: there is none of that name.
-            ValueError: it holds a class that is in no table, or what no file of ours holds.
+            ValueError: there is none of that name, it holds a class that is in no table, or what no
+                file of ours holds.
         """
         arrays = self._members.get(f"{section}.safetensors")
         value = self.read_packed(section)
         try:
             found = {} if arrays is None else _arrays_from_bytes(arrays)
-            return Unpacker(found, self.trust, self.name).unpack(value)
+            unpacked = Unpacker(found, self.trust, self.name).unpack(value)
+            for entry in entries:
+                unpacked[entry]
+            return unpacked
         except MALFORMED as error:
             raise ValueError(
                 f"{self.name}: {section} holds what dialgym does not write ({error!r})."
@@ -209,10 +220,10 @@ class Archive:
         """The JSON of a section, as `agents.storage.values.Packer` made it.
 
         Raises:
-            KeyError: there is none of that name.
-            ValueError: it is no JSON.
+            ValueError: there is none of that name, or it is no JSON.
         """
-        return parse_json(self._members[f"{section}.json"], f"{self.name}, {section}")
+        member = self._members.get(f"{section}.json", b"")
+        return parse_json(member, f"{self.name}, {section}")
 
 
 def model_archive(place: Place, trust: bool = False) -> Archive:
@@ -233,14 +244,19 @@ def model_archive(place: Place, trust: bool = False) -> Archive:
 
 
 def _read_members(place: Place) -> dict[str, bytes]:
-    """The members of a zip by name, none of which expands to more than is read."""
+    """The members of a zip by name, which expand to no more than is read."""
     with zipfile.ZipFile(place) as archive:
-        if archive.infolist() and archive.infolist()[0].header_offset:
+        members = archive.infolist()
+        if members and members[0].header_offset:
             raise zipfile.BadZipFile("it is cut short")  # and ends with a file that it holds
-        for member in archive.infolist():
-            if member.file_size > max(LARGEST_JSON, member.compress_size):
-                raise zipfile.BadZipFile(f"{member.filename} would be {member.file_size:,} bytes")
-        return {member.filename: archive.read(member) for member in archive.infolist()}
+        if any(member.compress_type not in COMPRESSIONS for member in members):
+            raise zipfile.BadZipFile("it is compressed in another way")
+        for ending, most in (("", LARGEST), (".json", LARGEST_JSON)):
+            chosen = [member for member in members if member.filename.endswith(ending)]
+            size = sum(member.file_size for member in chosen)
+            if size > max(most, RATIO * sum(member.compress_size for member in chosen)):
+                raise zipfile.BadZipFile(f"its members *{ending} would be {size:,} bytes")
+        return {member.filename: archive.read(member) for member in members}
 
 
 def _begins_as_ours(place: Place) -> bool:

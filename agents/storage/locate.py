@@ -9,6 +9,8 @@ from typing import Any
 from dialgym.io.hub import MODEL_FILES, PREFIX, SourceError, fetch, hub_hint, locate, model_folder
 from dialgym.io.saved_models import CHECKPOINT, CONFIGS, find_checkpoint
 
+STATISTICS = "vecnormalize.pkl"
+"""File of Stable-Baselines3's `VecNormalize` beside its own models."""
 TOKENIZERS = ("hf", "bpe")
 """The kinds of tokenizers that are named with a path."""
 
@@ -22,7 +24,7 @@ def fetched_agent(name: str | Path) -> Path:
     place = locate(name, "a model")
     if isinstance(place, Path):
         return place
-    folder = fetch(place, "a model", (CHECKPOINT, *MODEL_FILES))
+    folder = fetch(place, "a model", (CHECKPOINT, STATISTICS, *MODEL_FILES))
     if (folder / CHECKPOINT).is_file() or any(folder.rglob("*.safetensors")):
         return folder
     return model_folder(name, "a model")
@@ -95,18 +97,27 @@ def _is_of_the_hub(source: str) -> bool:
 def named_from(file: Any, source: str) -> str:
     """A path as a file names it: from its own folder where it lies within, else whole."""
     path = Path(source).expanduser().resolve()
-    folder = Path(file).expanduser().resolve().parent if isinstance(file, str | Path) else None
-    if folder is not None and path.is_relative_to(folder):
-        return f"./{path.relative_to(folder).as_posix()}"
+    for folder in _folders(file)[:1]:
+        if path.is_relative_to(folder):
+            return f"./{path.relative_to(folder).as_posix()}"
     return str(path)
+
+
+def _folders(file: Any) -> list[Path]:
+    """The folder of a file, and that of what it links to; none of an open one.
+
+    A file is written in the place of a link; in the cache of the hub all files are links.
+    """
+    if not isinstance(file, str | Path):
+        return []
+    path = Path(file).expanduser().absolute()
+    return [path.parent.resolve(), path.resolve().parent]
 
 
 def beside(file: Any, source: str) -> str:
     """The path that a file names by `named_from`."""
-    if source.startswith("./") and isinstance(file, str | Path):
-        found = Path(file).expanduser().resolve().parent / source
-        return str(found) if found.exists() else source
-    return source
+    found = (folder / source for folder in _folders(file) if source.startswith("./"))
+    return next((str(place) for place in found if place.exists()), source)
 
 
 def moved(source: str, file: Any) -> str:
@@ -120,8 +131,8 @@ def moved(source: str, file: Any) -> str:
         return source
     parts = Path(source).parts[1:]
     tails = [Path(*parts[start:]) for start in range(len(parts))]
-    bases = [Path(file).resolve().parent, *Path(file).resolve().parents[1:4], Path.cwd()]
-    for base in bases:
+    bases = [base for folder in _folders(file) for base in (folder, *folder.parents[:3])]
+    for base in (*bases, Path.cwd()):
         for tail in tails:
             if (base / tail / CONFIGS[0]).is_file():
                 return str(base / tail)

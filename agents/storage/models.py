@@ -7,6 +7,7 @@ Stable-Baselines3 itself writes are pickles, and are read with `trust=True` only
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -30,7 +31,12 @@ from agents.storage.locate import (
     with_pretrained,
     with_tokenizer,
 )
-from agents.storage.pickled import check_model_finite, read_pickled, take_statistics
+from agents.storage.pickled import (
+    check_model_finite,
+    learned_normalized,
+    read_pickled,
+    take_statistics,
+)
 from agents.storage.values import Unpacker
 from dialgym.io.hub import PREFIX, commits, pinned_names
 from dialgym.io.objects import without_module
@@ -159,13 +165,14 @@ def read_model(
 
     Other arguments are those of `stable_baselines3.common.base_class.BaseAlgorithm.load`.
     """
+    path = saved_model(path)
     try:
-        archive = model_archive(saved_model(path), trust)
+        archive = model_archive(path, trust)
     except ForeignFile as error:
         more = {"custom_objects": custom_objects, "force_reset": force_reset, **changes}
         return read_pickled(cls, path, error, trust, env=env, device=device, **more)
     cls = _class_of(cls, archive)  # first: it loads the modules of what its settings name
-    settings = archive.read("settings")
+    settings = archive.read("settings", ("attributes", "variables"))
     saved = pinned_names(settings["attributes"], archive.read("algorithm").get("hub", {}))
     attributes = {**saved, **(custom_objects or {}), **changes}
     attributes = with_pretrained(attributes, lambda source: moved(source, path))
@@ -183,8 +190,8 @@ def read_model(
             recursive_setattr(model, f"{name}.data", value.to(model.device))
     if model.use_sde:
         model.policy.reset_noise()
-    if trust:
-        take_statistics(model, saved_model(path))
+    if trust and attributes.get("learned_normalized", True):  # older files do not say
+        take_statistics(model, path)
     return model
 
 
@@ -256,16 +263,6 @@ def trained_in(model: Any) -> dict[str, Any] | None:
     return found or known
 
 
-def learned_normalized(model: Any) -> bool:
-    """Return True if a model sees observations of ``VecNormalize(norm_obs=True)``.
-
-    A loaded model has it as its `learned_normalized`; the statistics are not in its file.
-    """
-    env = model.get_vec_normalize_env()
-    said = getattr(model, "learned_normalized", False)
-    return said if env is None else bool(env.norm_obs)
-
-
 def _of_the_hub() -> dict[str, Any]:
     """The commits of what this process has read from the hub, if anything."""
     found = commits()
@@ -314,9 +311,10 @@ def _policy_name(model: BaseAlgorithm) -> str:
 
 
 def _with_suffix(path: Place) -> Place:
-    if not isinstance(path, str | Path) or Path(path).suffix:
+    if not isinstance(path, str | Path):
         return path
-    return Path(path).with_suffix(".zip")
+    path = Path(os.path.expanduser(path))
+    return path if path.suffix else path.with_suffix(".zip")
 
 
 # Reading
@@ -324,7 +322,7 @@ def _with_suffix(path: Place) -> Place:
 
 def _class_of(cls: Any, archive: Archive) -> Any:
     """The algorithm of a file, which must be `cls` where that is given."""
-    said = archive.read("algorithm")
+    said = archive.read("algorithm", ("name", "class", "networks"))
     name, home = said["name"], said["class"]
     if cls is not None and home_of(cls) == home:
         return cls

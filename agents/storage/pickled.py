@@ -15,11 +15,10 @@ from stable_baselines3.common.save_util import recursive_getattr
 
 from agents.registry import ALGORITHMS, find
 from agents.storage.archive import ForeignFile
+from agents.storage.locate import STATISTICS
 from dialgym.io.finite_weights import check_finite
 
 Place = str | Path | IO[bytes]
-STATISTICS = "vecnormalize.pkl"
-"""File of Stable-Baselines3's `VecNormalize` beside its own models."""
 
 
 def read_pickled(cls: Any, path: Place, error: ForeignFile, trust: bool, **more: Any) -> Any:
@@ -54,6 +53,16 @@ def take_statistics(model: Any, path: Place) -> None:
         return
     if (file := Path(path).with_name(STATISTICS)).is_file():
         model._vec_normalize_env = pickle.loads(file.read_bytes())
+
+
+def learned_normalized(model: Any) -> bool:
+    """Return True if a model sees observations of ``VecNormalize(norm_obs=True)``.
+
+    A loaded model has it as its `learned_normalized`; the statistics are not in its file.
+    """
+    env = model.get_vec_normalize_env()
+    said = getattr(model, "learned_normalized", False)
+    return said if env is None else bool(env.norm_obs)
 
 
 def _stock_class(described: Mapping[str, Any]) -> Any:

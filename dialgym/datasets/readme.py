@@ -5,6 +5,7 @@ from typing import Any
 
 import yaml
 
+from dialgym.io.hub import is_repository
 from dialgym.versions import VERSION
 
 
@@ -49,7 +50,7 @@ def dataset_card(dataset: Any, name: str) -> str:
     }
     first = "\n".join(f"{turn['party']}: {turn['text']}" for turn in dataset[0]["turns"])
     algorithm, _ = advised(float(dataset.returns.min()), float(dataset.returns.max()))
-    shown = name if name.startswith("hf:") else "FOLDER"
+    shown = name if is_repository(name) else "FOLDER"
     return card(
         head,
         f"{count:,} dialogues",

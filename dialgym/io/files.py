@@ -31,6 +31,7 @@ REMEDIES = {
     errno.ENOTDIR: "a file is where a folder should be; choose another folder",
     errno.EISDIR: "a folder is where the file should be; choose another name",
     errno.EEXIST: "a file is where a folder should be; choose another folder",
+    errno.EBUSY: "it is the current folder, or a disk is mounted there; choose another folder",
 }
 """Remedies by the error of writing a file."""
 
@@ -79,13 +80,17 @@ def write_text(path: Path, text: str) -> None:
 def write_folder_atomically(path: Path, write: Callable[[Path], object]) -> None:
     """Let `write` fill a temporary folder beside `path`, then move it into place.
 
-    A folder that is there already is replaced as a whole. The temporary one is removed when `write`
-    fails.
+    A folder that is there already is replaced as a whole, behind a link too. When anything fails it
+    stays, and the temporary one is removed.
 
     Raises:
         OSError: the folder cannot be written; the message says what to do.
     """
     with explained(path):
+        if path.is_symlink():
+            path = path.resolve()
+        if path.is_file():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary, old = (_temporary(path.parent, path.name) for _ in range(2))
         temporary.mkdir()
@@ -97,6 +102,8 @@ def write_folder_atomically(path: Path, write: Callable[[Path], object]) -> None
                 os.replace(path, old)
             os.replace(temporary, path)
         finally:
+            if old.exists() and not path.exists():
+                os.replace(old, path)
             for rest in (temporary, old):
                 shutil.rmtree(rest, ignore_errors=True)
         sync(path.parent)

@@ -90,6 +90,11 @@ def hub_hint(name: str) -> str:
     return f" If it is on the Hugging Face hub, say {PREFIX + name!r}."
 
 
+def is_repository(target: str) -> bool:
+    """Return True for ``hf:NAME``, and not for ``hf:./FOLDER``."""
+    return target.startswith(PREFIX) and not _is_path(target.removeprefix(PREFIX))
+
+
 def _is_path(name: str) -> bool:
     """Return True if this can be no name of the hub, which has one slash at most."""
     own = name.partition("@")[0]  # a revision may have more of them
@@ -108,12 +113,19 @@ def _repository(text: str, what: str) -> Repository:
 
 
 _folders: dict[tuple[Repository, str, tuple[str, ...]], Path] = {}
-_commits: dict[str, str] = {}
+_commits: dict[tuple[str, str], str] = {}  # by kind and name
 
 
 def commits() -> dict[str, str]:
-    """The commit of each repository that this process has read, by its name as it was given."""
-    return dict(sorted(_commits.items()))
+    """The commit of each repository that this process has read, by its name as it was given.
+
+    A data set is ``hf:datasets/NAME`` here where a model of the same name was read too.
+    """
+    found = {}
+    for (kind, name), commit in _commits.items():
+        apart = kind == "dataset" and ("model", name) in _commits
+        found[name.replace(PREFIX, f"{PREFIX}datasets/") if apart else name] = commit
+    return dict(sorted(found.items()))
 
 
 def check_commits(before: Any, where: str) -> None:
@@ -122,17 +134,18 @@ def check_commits(before: Any, where: str) -> None:
     Raises:
         ValueError: a name stands for another commit now; the message begins with `where`.
     """
+    now = commits()
     for name, commit in before.items() if isinstance(before, dict) else ():
-        if _commits.get(name, commit) != commit:
+        if now.get(name, commit) != commit:
             raise ValueError(
-                f"{where}: {name!r} was at {commit} when it was begun, and is at {_commits[name]} "
+                f"{where}: {name!r} was at {commit} when it was begun, and is at {now[name]} "
                 f"now. Begin another one, with {name.partition('@')[0]}@{commit}."
             )
 
 
 def recall(others: Mapping[str, str]) -> None:
     """Add the `commits` of another process of the same work."""
-    _commits.update(others)
+    _commits.update({("", name): commit for name, commit in others.items()})
 
 
 def fetch(repository: Repository, what: str, patterns: Sequence[str], kind: str = "model") -> Path:
@@ -153,7 +166,7 @@ def fetch(repository: Repository, what: str, patterns: Sequence[str], kind: str 
     key = (repository, kind, tuple(patterns))
     if key not in _folders:
         _folders[key] = _fetched(repository, what, patterns, kind)
-        _commits[str(repository)] = _folders[key].name
+        _commits[kind, str(repository)] = _folders[key].name
     return _folders[key]
 
 
@@ -255,7 +268,12 @@ def pretrained(auto: str, folder: Path, **more: Any) -> Any:
 
 
 def publish(
-    folder: Path, target: str, what: str, kind: str = "model", private: bool = False
+    folder: Path,
+    target: str,
+    what: str,
+    kind: str = "model",
+    private: bool = False,
+    replaced: Sequence[str] = (),
 ) -> str:
     """Put the files of a folder into a repository of the hub, or into another folder.
 
@@ -264,10 +282,11 @@ def publish(
 
     Args:
         folder: with the files.
-        target: ``hf:NAME``, or a path: an empty folder or a new one.
+        target: ``hf:NAME``, or a path: a new folder, or an empty one that is not the current one.
         what: is published, for messages.
         kind: "model" or "dataset".
         private: make a new repository private.
+        replaced: patterns of files of a repository that do not stay from an earlier time.
 
     Returns:
         ``hf:NAME@COMMIT``, or the path.
@@ -278,17 +297,19 @@ def publish(
         ImportError: `huggingface_hub` is not installed.
     """
     name = target.removeprefix(PREFIX)
-    if name == target or _is_path(name):
+    if not is_repository(target):
         return _put_into(folder, Path(name).expanduser(), what)
     repository = _repository(name, what)
     if repository.revision is not None:
         raise ValueError(f"{what}: expected {PREFIX}NAME to publish to; got {target!r}.")
     if offline():
         raise SourceError(f"{what}: {' or '.join(OFFLINE)} forbids to ask the hub. Unset it.")
-    return _upload(folder, repository.name, kind, private, what)
+    return _upload(folder, repository.name, kind, private, what, replaced)
 
 
-def _upload(folder: Path, name: str, kind: str, private: bool, what: str) -> str:
+def _upload(
+    folder: Path, name: str, kind: str, private: bool, what: str, replaced: Sequence[str]
+) -> str:
     hub = require("huggingface_hub", "data", what)
     try:
         api = hub.HfApi()
@@ -298,6 +319,7 @@ def _upload(folder: Path, name: str, kind: str, private: bool, what: str) -> str
             repo_type=kind,
             folder_path=str(folder),
             commit_message=f"Publish {what}",
+            delete_patterns=list(replaced),
         )
     except Exception as error:  # the library and its network layer have no common error
         reason = " ".join(str(error).split())[:300]
@@ -305,6 +327,8 @@ def _upload(folder: Path, name: str, kind: str, private: bool, what: str) -> str
             f"{what}: {PREFIX + name!r} could not be written on the Hugging Face hub. Check the "
             f"name, the token (HF_TOKEN, or huggingface-cli login) and the network ({reason})."
         ) from error
+    for key in [key for key in _folders if key[0].name == name]:
+        del _folders[key]  # its newest state is another one now
     return str(Repository(name, commit.oid))
 
 

@@ -34,8 +34,9 @@ def find_checkpoint(path: str | PathLike[str]) -> Path | None:
     """
     if str(path).startswith(ZOO):
         return _find_in_zoo(str(path).removeprefix(ZOO))
-    within = (Path(path) / name for name in (CHECKPOINT, UNFINISHED))
-    for file in (Path(path), Path(f"{path}.zip"), *within):
+    place = Path(os.path.expanduser(path))
+    within = (place / name for name in (CHECKPOINT, UNFINISHED))
+    for file in (place, Path(f"{place}.zip"), *within):
         if file.is_file():
             return file
     return None

@@ -25,6 +25,7 @@ HIDDEN = [
     {"os:system": 1},
     {"rewards": {"x": {"reward": "os:system"}}},
     {"simulator": {"name": "os:system"}},
+    {"simulator": {"name": "lm", "model": "gpt"}},
     [["os:system"]],
     {"answerer": "remote:http://no.where/"},
     {"simulator": {"name": "agents:ActAgent", "model": "x.zip", "trust": True}},

@@ -56,6 +56,8 @@ class Hub(BaseHTTPRequestHandler):
             if part["key"] == "file":
                 content = base64.b64decode(part["value"]["content"])
                 repository[part["value"]["path"]] = content
+            if part["key"] == "deletedFile":
+                del repository[part["value"]["path"]]
         commit = _commit(repository)
         url = f"{self._page(found[1], found[2])}/commit/{commit}"
         return self._json({"success": True, "commitOid": commit, "commitUrl": url})
@@ -66,8 +68,8 @@ class Hub(BaseHTTPRequestHandler):
         if found := _FILE.fullmatch(path):
             return self._file(found[1] or "models", found[2], found[4])
         found = _API.fullmatch(path) or _INFO.fullmatch(path)
-        repository = found and self.files.get((found[1], found[2]))
-        if not repository:
+        repository = self.files.get((found[1], found[2])) if found else None
+        if repository is None:
             return self._json({"error": "Repository not found"}, 404)
         if found.re is _API and found[3] == "tree":
             listed = [

@@ -38,6 +38,13 @@ def made(turns=2, limit=None, policy=None, **settings):
     return model
 
 
+def test_a_file_keeps_how_it_speaks_as_it_was_set_last(tmp_path):
+    model = made()
+    model.policy.decoding.temperature = 0.5
+    model.save(tmp_path / "model.zip")
+    assert agents.load(tmp_path / "model.zip").policy.decoding == model.policy.decoding
+
+
 def played(model):
     _, callback = model._setup_learn(10_000)
     model.collect_rollouts(model.env, callback, model.rollout_buffer, model.n_steps)

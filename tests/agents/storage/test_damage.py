@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("stable_baselines3")
 import agents
 import dialgym
-from agents.storage.archive import MANIFEST, Archive, ForeignFile
+from agents.storage.archive import MANIFEST, Archive, ForeignFile, write_archive
 from agents.training.checkpoint import BEFORE, FILE, SavedRun
 from dialgym.io.locks import FolderInUse, locked
 from tests.support.resuming import assert_same_model
@@ -109,12 +109,15 @@ def test_a_run_that_is_being_written_is_left_alone(tmp_path, monkeypatch):
 
 def test_a_bomb_is_refused_before_it_expands(tmp_path, monkeypatch):
     monkeypatch.setattr("agents.storage.archive.LARGEST_JSON", 2**20)
+    monkeypatch.setattr("agents.storage.archive.LARGEST", 2**21)
     path = tmp_path / "model.zip"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(MANIFEST, "{}")
-        archive.writestr("settings.json", bytes(2**21))
-    with pytest.raises(ValueError, match=r"settings\.json would be 2,097,152 bytes"):
-        Archive(path, "model")
+    for ending, size in ((".json", 2**18), (".safetensors", 2**19)):
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr(MANIFEST, "{}")
+            for part in range(5):
+                archive.writestr(f"{part}{ending}", bytes(size))
+        with pytest.raises(ValueError, match=f"would be {5 * size + 2:,} bytes"):
+            Archive(path, "model")
 
 
 @pytest.mark.parametrize(
@@ -124,6 +127,8 @@ def test_a_bomb_is_refused_before_it_expands(tmp_path, monkeypatch):
         (b"[" * 99_999, r"manifest.json: expected JSON \(more than 100 values within"),
         (b"[]", "expected manifest.json to have what, format, sections, sha256"),
         (b'{"what": "model", "format": "1", "sections": [], "sha256": {}}', "of format 1"),
+        (b'{"what": "model", "format": 1, "sections": [], "sha256": []}', "expected manifest.json"),
+        (b'{"what": "model", "format": 1, "sections": 3, "sha256": {}}', "expected manifest.json"),
     ],
 )
 def test_a_manifest_that_is_none(tmp_path, manifest, expected):
@@ -145,6 +150,28 @@ def test_values_that_nobody_packed_are_one_clear_error(tmp_path, settings):
         ValueError, match=r"settings( holds what dialgym does not write|: expected)"
     ):
         Archive(tmp_path / "model.zip", "model").read("settings")
+
+
+@pytest.mark.parametrize("section", ["algorithm", "settings"])
+def test_a_model_without_its_parts_is_one_clear_error(run, tmp_path, section):
+    archive = Archive(run / "model.zip", "model")
+    whole = {name: archive.read(name) for name in archive.sections}
+    for value in ({}, [], 3):
+        write_archive(tmp_path / "model.zip", "model", {**whole, section: value})
+        with pytest.raises(ValueError, match=f"{section} holds what dialgym does not write"):
+            agents.load(tmp_path / "model.zip")
+    del whole[section]
+    write_archive(tmp_path / "model.zip", "model", whole)
+    with pytest.raises(ValueError, match=rf"model\.zip', {section}: expected JSON \(nothing\)"):
+        agents.load(tmp_path / "model.zip")
+
+
+def test_a_file_of_another_compression_is_one_clear_error(tmp_path):
+    """Its damage would be errors of other kinds."""
+    with zipfile.ZipFile(tmp_path / "x.zip", "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr(MANIFEST, "{}")
+    with pytest.raises(ValueError, match="it is compressed in another way"):
+        Archive(tmp_path / "x.zip", "model")
 
 
 def test_other_files_are_foreign(tmp_path):

@@ -3,6 +3,7 @@
 import json
 import re
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -132,6 +133,24 @@ def test_normalised_observations_are_those_that_a_model_plays_by(normalized):
         assert np.array_equal(first_seen(agents.load(folder / file, trust=True)), expected)
 
 
+def test_statistics_that_lie_beside_a_model_without_any_are_none_of_its(normalized):
+    folder, model, _ = normalized
+    plain = sb3.A2C("MlpPolicy", model.env.venv, seed=0)
+    agents.save(plain, folder / "plain.zip")
+    seen = first_seen(agents.load(folder / "plain.zip", trust=True))
+    assert np.array_equal(seen, first_seen(plain))
+
+
+def test_statistics_are_published_beside_the_model_that_needs_them(normalized):
+    folder, model, expected = normalized
+    for source in (model, folder / "model.zip"):
+        out = Path(agents.push_to_hub(source, str(folder / f"out-{type(source).__name__}")))
+        assert np.array_equal(first_seen(agents.load(out, trust=True)), expected)
+        card = (out / "README.md").read_text("utf-8")
+        assert "dialgym evaluate . --trust" in card
+        assert 'agents.load(".", trust=True)' in card
+
+
 def test_a_model_does_not_play_without_the_statistics_that_it_learned_with(normalized):
     folder, *_ = normalized
     message = "A2C learned from normalised observations .* Lay its vecnormalize.pkl beside it"
@@ -166,6 +185,15 @@ SMALL = {"n_layer": 1, "n_head": 1, "n_embd": 8}
 def gpt(algorithm=None, **kwargs):
     pool = dialgym.sb3_vec_env("dialgym/Wordle-20-v0", 2, seed=0)
     return (algorithm or agents.SequencePPO)("GPTPolicy", pool, policy_kwargs={**SMALL, **kwargs})
+
+
+def test_a_model_is_saved_and_found_in_the_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    model = gpt()
+    model.save("~/runs/mine")
+    assert (tmp_path / "runs" / "mine.zip").is_file()
+    for load in (agents.load, type(model).load):
+        assert load("~/runs/mine").num_timesteps == 0
 
 
 def test_a_policy_begins_as_another_one_ended(tmp_path):

@@ -12,6 +12,7 @@ import yaml
 import agents
 import dialgym
 from agents import SequencePPO
+from agents.storage.locate import beside, named_from
 from dialgym.datasets import load_dataset
 from dialgym.datasets.readme import code, plain
 from dialgym.io.hub import SourceError, publish
@@ -74,7 +75,8 @@ def adapted(tmp_path):
     env = dialgym.sb3_vec_env(ENV, 2, seed=0, tokenizer=f"hf:{base}")
     model = SequencePPO("GPTPolicy", env, n_steps=8, policy_kwargs=kwargs, device="cpu", seed=0)
     model.save(tmp_path / "run" / "model.zip")
-    (tmp_path / "run" / "config.yml").write_text(f"policy_kwargs: {{pretrained: {base}}}\n")
+    config = {"tokenizer": f"hf:{base}", "pretrained": str(base), "other": f"{base}-2"}
+    (tmp_path / "run" / "config.yml").write_text(yaml.safe_dump(config))
     return tmp_path / "run", model, base
 
 
@@ -84,18 +86,37 @@ def test_what_an_agent_was_made_of_goes_with_it(adapted, tmp_path, monkeypatch, 
     pushed = agents.push_to_hub(run if given == "run" else model, str(tmp_path / "out"))
     folder = (tmp_path / "elsewhere").resolve()
     Path(pushed).rename(folder)
+    (folder / "model.zip").rename(tmp_path / "blob")
+    (folder / "model.zip").symlink_to(tmp_path / "blob")  # as in the cache of the hub
     base.rename(tmp_path / "gone")
     texts = [file.read_bytes() for file in folder.iterdir() if file.is_file()]
     with zipfile.ZipFile(folder / "model.zip") as archive:
         texts += [archive.read(name) for name in archive.namelist()]
+    texts = [text.replace(f"{base}-2".encode(), b"") for text in texts]
     assert not any(str(tmp_path).encode() in text for text in texts)
-    again = agents.from_hub(str(folder), device="cpu")
+    if given == "run":
+        config = yaml.safe_load((folder / "config.yml").read_text("utf-8"))
+        named = {"tokenizer": "hf:./base", "pretrained": "./base", "other": f"{base}-2"}
+        assert config == named
+    again = SequencePPO.load(folder, device="cpu")
     for name, weight in model.policy.state_dict().items():
         assert weight.equal(again.policy.state_dict()[name])
     card = (folder / "README.md").read_text("utf-8")
     [command] = [line for line in card.splitlines() if line.startswith("dialgym evaluate")]
     monkeypatch.chdir(folder)
     assert "Wordle-20-v0" in succeed(*command.split()[1:], "-n", "2", "--seeds", "0")
+
+
+def test_what_lies_beside_a_file_is_found_behind_links(tmp_path):
+    lm, link = tmp_path / "run" / "lm", tmp_path / "latest.zip"
+    lm.mkdir(parents=True)
+    (tmp_path / "run" / "model.zip").touch()
+    link.symlink_to(tmp_path / "run" / "model.zip")
+    assert beside(link, "./lm") == str(lm)
+    name = named_from(link, str(lm))
+    link.unlink()  # by what is written in its place
+    link.touch()
+    assert beside(link, name) == str(lm)
 
 
 def test_a_reference_made_of_a_pretrained_model_goes_with_it(adapted, tmp_path):
@@ -120,6 +141,11 @@ def test_a_run_takes_its_curve_with_it(model, tmp_path):
     agents.push_to_hub(run, str(tmp_path / "out"))
     assert (tmp_path / "out" / "learning_curve.csv").is_file()
     assert "It has not been scored." in (tmp_path / "out" / "README.md").read_text("utf-8")
+
+
+def test_a_card_in_a_folder_names_no_other_folder(model, tmp_path):
+    agents.push_to_hub(model, f"hf:{tmp_path}/agent")
+    assert str(tmp_path) not in (tmp_path / "agent" / "README.md").read_text("utf-8")
 
 
 def test_dialogues_in_a_folder(tmp_path):
@@ -153,6 +179,8 @@ from tests.agents.training.test_publishing import ENV, SAID, SMALL
 env = dialgym.sb3_vec_env(ENV, 2)
 model = agents.SequencePPO("GPTPolicy", env, policy_kwargs=SMALL, device="cpu", seed=0)
 scores = dialgym.evaluate("random", ENV, episodes=5, seeds=[0])
+agents.push_to_hub(model, "hf:me/other", scores)
+agents.push_to_hub(model, "hf:me/other")
 name = agents.push_to_hub(model, "hf:me/agent", scores)
 print(name)
 again = agents.from_hub(name, device="cpu")
@@ -195,6 +223,7 @@ def test_there_and_back_by_the_hub(tmp_path):
         assert lines[0].startswith("hf:me/agent@")
         assert lines[1:] == ["True", "ChatAgent", "3 Logged", "True"]
         assert {"README.md", "model.zip", "results.json"} <= {*hub.files["models", "me/agent"]}
+        assert {*hub.files["models", "me/other"]} == {"README.md", "model.zip"}
         talk = hub.files["datasets", "me/talk"]
         assert {"README.md", "dialogues.parquet", "logged.json", "tokenizer.json"} <= {*talk}
         refused = on(address, tmp_path, SCRIPT, HF_TOKEN="")

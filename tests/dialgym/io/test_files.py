@@ -3,6 +3,7 @@
 import errno
 import os
 import stat
+from pathlib import Path
 
 import pytest
 
@@ -59,6 +60,30 @@ def test_a_folder_is_there_whole_or_not_at_all(tmp_path):
     assert [path.name for path in tmp_path.rglob("*")] == ["folder", "new"]
 
 
+def test_a_folder_that_cannot_be_moved_into_place_leaves_the_old_one(tmp_path, monkeypatch):
+    target, replace = tmp_path / "folder", os.replace
+    write_folder_atomically(target, lambda part: (part / "old").write_text(""))
+
+    def interrupted(source, place):
+        if any(Path(source).glob("new")):
+            raise KeyboardInterrupt
+        replace(source, place)
+
+    monkeypatch.setattr("os.replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_folder_atomically(target, lambda part: (part / "new").write_text(""))
+    assert [path.name for path in tmp_path.rglob("*")] == ["folder", "old"]
+
+
+def test_a_folder_behind_a_link_is_replaced_where_it_lies(tmp_path):
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "disk")
+    write_folder_atomically(tmp_path / "link", lambda part: (part / "a").write_text(""))
+    assert (tmp_path / "link").is_symlink()
+    assert [path.name for path in (tmp_path / "disk").iterdir()] == ["a"]
+    assert {path.name for path in tmp_path.iterdir()} == {"disk", "link"}
+
+
 # What cannot be written
 
 
@@ -86,6 +111,16 @@ def test_a_file_in_the_place_of_a_folder(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match="a file is where a folder should be; choose another"):
         write_text(tmp_path / "file" / "notes.txt", "x")
+    with pytest.raises(OSError, match="a file is where a folder should be; choose another"):
+        write_folder_atomically(tmp_path / "file", lambda part: None)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_the_current_folder_stays_as_it_is(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(OSError, match="it is the current folder, or a disk is mounted there"):
+        write_folder_atomically(Path(), lambda part: None)
+    assert not any(tmp_path.iterdir())
 
 
 def test_a_folder_is_tried_before_anything_is_made(tmp_path):

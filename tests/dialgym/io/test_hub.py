@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -132,6 +133,33 @@ def test_old_weights_are_fetched_where_there_are_no_others(pretend_hub, tmp_path
     (tmp_path / "model.safetensors").write_text("")
     pretend_hub.add("a/new", tmp_path)
     assert not (model_folder("hf:a/new", "it") / "pytorch_model.bin").exists()
+
+
+def test_a_model_and_a_data_set_of_one_name_have_their_own_commits(pretend_hub, tmp_path):
+    repository, commits = Repository("a/b"), {"model": "1" * 40, "dataset": "2" * 40}
+    for kind, commit in commits.items():
+        pretend_hub.add("a/b", tmp_path, commit=commit)
+        fetch(repository, "it", ["*.json"], kind)
+    assert hub.commits() == {"hf:a/b": "1" * 40, "hf:datasets/a/b": "2" * 40}
+    hub.check_commits({"hf:a/b": "1" * 40}, "it")
+    with pytest.raises(ValueError, match=f"'hf:a/b' was at {'2' * 40} .* is at {'1' * 40} now"):
+        hub.check_commits({"hf:a/b": "2" * 40}, "it")
+
+
+def test_what_is_published_is_what_is_fetched_then(pretend_hub, tmp_path, monkeypatch):
+    class Api:
+        def create_repo(self, *args, **kwargs): ...
+
+        def upload_folder(self, *, repo_id, folder_path, delete_patterns, **kwargs):
+            assert delete_patterns == ["base/*"]
+            pretend_hub.add(repo_id, Path(folder_path), commit="f" * 40)
+            return SimpleNamespace(oid="f" * 40)
+
+    monkeypatch.setattr("huggingface_hub.HfApi", Api)
+    pretend_hub.add("a/b", tmp_path)
+    assert fetch(Repository("a/b"), "it", ["*.json"]).name == COMMIT
+    assert hub.publish(tmp_path, "hf:a/b", "it", replaced=["base/*"]) == f"hf:a/b@{'f' * 40}"
+    assert fetch(Repository("a/b"), "it", ["*.json"]).name == "f" * 40
 
 
 def test_names_with_their_commits():

@@ -79,8 +79,9 @@ def test_a_path_is_a_file_one_with_zip_or_a_run(tmp_path):
     (tmp_path / "one.zip").write_bytes(b"")
     (tmp_path / "talker").mkdir()
     (tmp_path / "talker" / "config.json").write_text("{}", "utf-8")
-    assert find_checkpoint("run") == Path("run/model.zip")
+    assert find_checkpoint("run") == find_checkpoint("run/") == Path("run/model.zip")
     assert find_checkpoint("one") == find_checkpoint("one.zip") == Path("one.zip")
+    assert find_checkpoint("one/") == Path("one.zip")  # where agents.save("one/") writes
     assert find_checkpoint("talker") is None
     assert all(map(is_saved, ("run", "one", "talker", "hf:me/model")))
     assert not is_saved("talker/none")
