@@ -244,10 +244,12 @@ def _key_of_turn(stored: Mapping[str, Any], index: int) -> str:
 
 
 def _key_of_pair(comparison: Comparison, number: int, parted: Parting) -> str:
-    """The same whichever policy is the first."""
-    stored = comparison.sides[0].listing.dataset[comparison.pairs[number][0]]
+    """The same whichever policy is the first, also where their views of a task are two."""
+    pair = comparison.pairs[number]
+    stored = comparison.sides[0].listing.dataset[pair[0]]
+    views = (side.listing.columns["env"][row] for side, row in zip(comparison.sides, pair))
     replies = sorted(parted.replies)
-    return _digest("pair", stored["env"], stored["settings"], *parted.context, "", *replies)
+    return _digest("pair", min(views), stored["settings"], *parted.context, "", *replies)
 
 
 def _digest(*parts: str) -> str:
