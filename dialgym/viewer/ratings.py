@@ -8,6 +8,7 @@ written again at each rating, whole or not at all, so that a kill loses no more 
 flight; files that are there are continued.
 """
 
+import io
 import json
 import threading
 import time
@@ -100,7 +101,8 @@ class Ratings:
 
 
 def _rows(file: Path, needed: tuple[str, ...]) -> Iterator[dict[str, Any]]:
-    for number, line in enumerate(file.read_text("utf-8").splitlines(), 1):
+    lines = io.StringIO(file.read_text("utf-8"))  # texts may hold other ends of lines (U+2028)
+    for number, line in enumerate(lines, 1):
         where = f"{str(file)!r}, line {number}"
         row = parse_json(line, where)
         missing = [name for name in needed if not isinstance(row, dict) or name not in row]

@@ -164,6 +164,13 @@ def test_a_file_of_something_else_is_left_alone(tmp_path):
     assert file.read_text("utf-8") == '{"question": "?"}\n'
 
 
+def test_a_file_with_ends_of_lines_within_texts_is_gone_on_with(tmp_path):
+    row = {"key": "a", "context": ["one\u2028two\x85"], "reply": "yes", "score": 3}
+    text = json.dumps(row, ensure_ascii=False) + "\n"
+    (tmp_path / "scores.jsonl").write_text(text, "utf-8")
+    assert Ratings(tmp_path).read(SCORES) == {"a": row}
+
+
 def put_some(folder, first):
     ratings = Ratings(folder)
     for number in range(first, first + 10):
