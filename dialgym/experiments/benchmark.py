@@ -246,5 +246,12 @@ def deterministic_options(policy: Any) -> tuple[bool | None, ...]:
 
 
 def load_results(path: str | PathLike[str]) -> list[Result]:
-    """The results in the results.json of a benchmark."""
-    return [Result.from_dict(values) for values in read_json(path, "results")["results"]]
+    """The results in the results.json of a benchmark.
+
+    Raises:
+        ValueError: the file holds something else, or is damaged.
+    """
+    results, where = read_json(path, "results")["results"], repr(str(path))
+    if not isinstance(results, list):
+        raise ValueError(f"{where}: expected a list of results; got {results!r:.80}.")
+    return [Result.from_dict(values, where) for values in results]

@@ -106,7 +106,8 @@ def measure_problems(names: Sequence[str], actions: str, part: Any, episodes: in
     expected = [name for name in names if name not in OF_SETS]
     for key, values, wanted in (("replies", single, expected), ("figures", figures, [*names])):
         if not isinstance(values, Mapping) or sorted(values) != sorted(wanted):
-            yield f"{where}, {key}: expected {', '.join(wanted)}, got {[*values]!r:.80}"
+            got = [*values] if isinstance(values, Mapping) else values
+            yield f"{where}, {key}: expected {', '.join(wanted)}, got {got!r:.80}"
             return
     bad = [name for name, value in figures.items() if not all_finite([value])]
     yield from (f"{where}, figures, {name}: expected a finite number" for name in bad)

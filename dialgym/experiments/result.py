@@ -246,17 +246,22 @@ class Result:
         }
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """The inverse of `as_dict`."""
-        by_id = {env_id: _from_dict(part) for env_id, part in values["environments"].items()}
-        return cls(
-            policy=values["policy"],
-            seeds=tuple(values["seeds"]),
-            by_id=by_id,
-            **{name: values[name] for name in ENTRIES[2:-1]},
-            policy_kwargs=values.get("policy_kwargs", {}),
-            **{name: values.get(name, {}) for name in SERVED},
-        )
+    def from_dict(cls, values: Mapping[str, Any], where: str = "a result") -> Self:
+        """The inverse of `as_dict`.
+
+        Raises:
+            ValueError: the values are of another form; the message begins with `where`.
+        """
+        try:
+            return cls(
+                policy=values["policy"],
+                seeds=tuple(values["seeds"]),
+                by_id={key: _from_dict(part) for key, part in values["environments"].items()},
+                **{name: values[name] for name in ENTRIES[2:-1]},
+                **{name: values.get(name, {}) for name in ("policy_kwargs", *SERVED)},
+            )
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"{where}: expected what Result.as_dict gives ({error!r}).") from error
 
     def to_json(self, path: str | PathLike[str]) -> None:
         """Write `as_dict`, atomically and with a checksum."""
@@ -269,7 +274,7 @@ class Result:
         Raises:
             ValueError: the file holds something else, or is damaged.
         """
-        return cls.from_dict(read_json(path, *ENTRIES))
+        return cls.from_dict(read_json(path, *ENTRIES), repr(str(path)))
 
 
 def read_json(path: str | PathLike[str], *names: str) -> dict[str, Any]:

@@ -46,6 +46,7 @@ ENTRIES: Mapping[str, type | tuple[type, ...]] = {
 }  # fmt: skip
 """Entries of a row, and their types."""
 SHA256 = re.compile("[0-9a-f]{64}")
+SOURCE = re.compile("[A-Za-z0-9][A-Za-z0-9 ._-]{0,63}")
 MOST = dict.fromkeys((*CPU_SECONDS, "wall_seconds", "seconds"), 1e9)
 """Seconds that a row may have cost: some thirty years."""
 MOST_STEPS = 1e15
@@ -160,8 +161,14 @@ def _of_hashes(hashes: Values, panel: Panel, environment: PanelEnvironment) -> I
             Fingerprint.of_values(hashes["rules"])
         except ValueError as error:
             yield f"hashes, {error}"
+    source = hashes.get("source", AS_NAMED)
+    if not isinstance(source, str) or not SOURCE.fullmatch(source):  # it stands in titles of tables
+        yield (
+            "hashes, source: expected up to 64 letters (a to z), digits, dots, dashes, underscores "
+            f"and spaces, got {source!r:.80}"
+        )
     references = hashes.get("references")
-    wanted = score_references(environment, str(hashes.get("source", AS_NAMED)))
+    wanted = score_references(environment, str(source))
     if references != wanted:
         yield (
             f"hashes, references: expected those of the registry, {wanted}, got {references!r:.80}"

@@ -12,9 +12,13 @@ Rows = Sequence[Sequence[str]]
 
 
 def markdown_table(rows: Rows) -> str:
-    """Format rows of cells as Markdown; the first row is the head."""
+    """Format rows of cells, each of which stays one, as Markdown; the first row is the head."""
     lines = [rows[0], ["---"] * len(rows[0]), *rows[1:]]
-    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+    return "".join("| " + " | ".join(map(_cell, line)) + " |\n" for line in lines)
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.splitlines()).replace("|", "\\|")
 
 
 def rich_table(

@@ -1,6 +1,7 @@
 """Dialogues of a person in the browser, and their storing as a data set."""
 
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from inspect import getdoc
 from pathlib import Path
@@ -73,7 +74,7 @@ class ChatSession:
         self.settings = {**kwargs, "simulator": against} if against else kwargs
         self.game = OpenDialogue(dialogue, (choice.seed, 0), choice.options)
         self.parts: list[dict[str, float]] = []  # components of what was said
-        self.before: list[tuple[OpenDialogue, list[dict[str, float]]]] = []
+        self.before: list[tuple[OpenDialogue, list[dict[str, float]], np.random.Generator]] = []
         self.rng = policy_rng(choice.seed, 0)
 
     @property
@@ -128,7 +129,7 @@ class ChatSession:
         """
         if not self.before:
             raise ValueError("nothing has been said that could be taken back.")
-        self.game, self.parts = self.before.pop()
+        self.game, self.parts, self.rng = self.before.pop()
 
     def hint(self) -> str:
         """Reply of the expert.
@@ -144,7 +145,7 @@ class ChatSession:
             raise ValueError(f"the {self.choice.party} of {self.task.name} has nobody to ask.")
         speaker: Speaker = self.task.speaker_named(self.choice.party, names[0])
         state = self.game.dialogue.state.copy()
-        return speaker.reply(self.task, shown_to(speaker, self.task, state), self.rng)
+        return speaker.reply(self.task, shown_to(speaker, self.task, state), deepcopy(self.rng))
 
     def picture(self) -> np.ndarray | None:
         """(H, W, 3) uint8: of a dialogue that is over, or for who is told all that is in it."""
@@ -233,7 +234,7 @@ class ChatSession:
         return task.expert_for_people or self.entry.row.expert_name
 
     def _keep(self) -> None:
-        self.before.append((self.game.copy(), [*self.parts]))
+        self.before.append((self.game.copy(), [*self.parts], deepcopy(self.rng)))
 
     def _note(self) -> None:
         self.parts.append(rounded(self.game.exchange.components))

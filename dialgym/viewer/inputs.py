@@ -8,6 +8,7 @@ from typing import Any
 
 from dialgym.datasets import load_dataset
 from dialgym.errors import did_you_mean
+from dialgym.experiments.benchmark import load_results
 from dialgym.experiments.curves import FILES as CURVES
 from dialgym.experiments.result import Result, read_json
 from dialgym.io.files import check_regular
@@ -174,10 +175,7 @@ def _file(path: Path) -> Iterator[tuple[str, Path]]:
 
 def _results(file: Path) -> list[Result]:
     """Those of a benchmark, or the one that `evaluate` wrote."""
-    values = read_json(file)
-    if "results" in values:
-        return [Result.from_dict(each) for each in values["results"]]
-    return [Result.from_json(file)]
+    return load_results(file) if "results" in read_json(file) else [Result.from_json(file)]
 
 
 def _about(results: Sequence[Result]) -> dict[str, Any]:

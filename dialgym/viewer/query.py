@@ -15,6 +15,7 @@ class NotHereError(LookupError):
 
 
 MOST_CHARACTERS = 20_000  # of one text
+MOST_NUMBER = 2**53 - 1  # up to which browsers know whole numbers
 T = TypeVar("T")
 
 
@@ -32,7 +33,7 @@ class Query:
         return self.values.get(name) not in (None, "")
 
     def whole(
-        self, name: str, default: int | None = None, least: int = 0, most: int = 10**9
+        self, name: str, default: int | None = None, least: int = 0, most: int = MOST_NUMBER
     ) -> int:
         """A whole number."""
         value = self._value(name, default)

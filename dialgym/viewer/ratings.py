@@ -8,6 +8,7 @@ written again at each rating, whole or not at all, so that a kill loses no more 
 flight; files that are there are continued.
 """
 
+import io
 import json
 import threading
 import time
@@ -100,7 +101,8 @@ class Ratings:
 
 
 def _rows(file: Path, needed: tuple[str, ...]) -> Iterator[dict[str, Any]]:
-    for number, line in enumerate(file.read_text("utf-8").splitlines(), 1):
+    lines = io.StringIO(file.read_text("utf-8"))  # texts may hold other ends of lines (U+2028)
+    for number, line in enumerate(lines, 1):
         where = f"{str(file)!r}, line {number}"
         row = parse_json(line, where)
         missing = [name for name in needed if not isinstance(row, dict) or name not in row]
@@ -244,10 +246,12 @@ def _key_of_turn(stored: Mapping[str, Any], index: int) -> str:
 
 
 def _key_of_pair(comparison: Comparison, number: int, parted: Parting) -> str:
-    """The same whichever policy is the first."""
-    stored = comparison.sides[0].listing.dataset[comparison.pairs[number][0]]
+    """The same whichever policy is the first, also where their views of a task are two."""
+    pair = comparison.pairs[number]
+    stored = comparison.sides[0].listing.dataset[pair[0]]
+    views = (side.listing.columns["env"][row] for side, row in zip(comparison.sides, pair))
     replies = sorted(parted.replies)
-    return _digest("pair", stored["env"], stored["settings"], *parted.context, "", *replies)
+    return _digest("pair", min(views), stored["settings"], *parted.context, "", *replies)
 
 
 def _digest(*parts: str) -> str:

@@ -4,11 +4,13 @@ Everything is read again at each request, as a running training writes its files
 """
 
 import csv
+import json
 import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -66,12 +68,15 @@ class RunFolder:
             return None
 
     def config(self) -> dict[str, Any]:
-        """Its `config.yml`; empty where there is none, or one half written."""
+        """Its `config.yml`, what JSON lacks (dates, sets) as text; empty where there is none, or
+        one half written."""
         try:
             values = read_yaml(self.folder / "config.yml")
         except (OSError, ValueError):
             return {}
-        return values if isinstance(values, dict) else {}
+        known = values if isinstance(values, dict) else {}
+        plain: dict[str, Any] = json.loads(json.dumps(known, default=str, skipkeys=True))
+        return plain
 
     def shown(self) -> dict[str, Any]:
         """The curve, the settings and which samples there are."""
@@ -107,21 +112,22 @@ class RunFolder:
             curve = read_curve(self.folder)
         except (OSError, ValueError, csv.Error):  # it has not begun, or is being written
             return {"steps": [], "returns": [], "smooth": [], "references": {}}
-        every = max(1, -(-len(curve.steps) // MOST_POINTS))
+        last = len(curve.steps) - 1
+        shown = np.linspace(0, last, min(last + 1, MOST_POINTS)).round().astype(int)
         return {
-            "steps": curve.steps[::every].tolist(),
-            "returns": curve.returns[::every].tolist(),
-            "smooth": smooth(curve.returns)[::every].tolist(),
+            "steps": curve.steps[shown].tolist(),
+            "returns": curve.returns[shown].tolist(),
+            "smooth": smooth(curve.returns)[shown].tolist(),
             "references": dict(curve.references),
         }
 
     def _evaluations(self) -> Iterator[tuple[int, float]]:
-        """Timesteps and mean return of each evaluation."""
+        """Timesteps and mean return of each evaluation; none while the file is being written."""
         try:
             with np.load(self.folder / "evaluations.npz", allow_pickle=False) as arrays:
                 means = arrays["results"].mean(1)
                 yield from zip(arrays["timesteps"].tolist(), means.tolist())
-        except (OSError, ValueError, KeyError, EOFError):
+        except (OSError, ValueError, KeyError, EOFError, BadZipFile):
             return
 
 

@@ -10,7 +10,8 @@ export function ticks(low, high, most = 6) {
   const power = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 5, 10].map((k) => k * power).find((size) => span / size <= most) || 10 * power;
   const found = [];
-  for (let value = Math.ceil(low / step) * step; value <= high + step / 1e6; value += step) found.push(Number(value.toPrecision(12)));
+  const start = Math.ceil(low / step) * step;
+  for (let k = 0; k <= most && start + k * step <= high + step / 1e6; k++) found.push(Number((start + k * step).toPrecision(12)));
   return found;
 }
 
@@ -26,7 +27,7 @@ export function chart({ lines, levels = {}, label, about }) {
   if (!drawn.length) return h("p.empty", null, "No points yet.");
   const xs = drawn.flatMap((line) => line.xs), ys = [...drawn.flatMap((line) => line.ys), ...Object.values(levels)].filter((y) => y !== null);
   let [low, high] = [Math.min(...ys), Math.max(...ys)];
-  const room = (high - low || 1) * 0.06;
+  const room = (high - low || Math.abs(high) || 1) * 0.06;
   low -= room; high += room;
   const first = Math.min(0, ...xs), last = Math.max(...xs) || 1;
   const x = (value) => LEFT + ((value - first) / (last - first || 1)) * (WIDTH - LEFT - RIGHT);

@@ -21,6 +21,7 @@ export async function dialogues({ place, site, parts, query, onkey }) {
   const split = h("div.split", null, h("section.list", null, stats, list, more), one);
   let rows = [];
   let current = -1;
+  let asking = 0;
 
   add(place, h("h1", null, source.name), tabs(site, "dialogues", source.number), filters(source, asked, () => { remember(); load(); }), analysis(source), split);
 
@@ -31,8 +32,9 @@ export async function dialogues({ place, site, parts, query, onkey }) {
   }
 
   async function load(further = false) {
+    const own = ++asking;
     const page = await trying(() => get(`dialogues/${source.number}`, { ...asked, offset: further ? rows.length : 0, limit: LIMIT }));
-    if (!page) return;
+    if (!page || own !== asking) return; // something else has been asked since
     rows = further ? [...rows, ...page.rows] : page.rows;
     show(stats, page.found === page.total ? count(page.total, "dialogue") : `${page.found} of ${count(page.total, "dialogue")}`,
       page.found ? ` · mean return ${number(page.mean)} · success ${percent(page.success)}` : "");

@@ -26,7 +26,7 @@ let pending = false;
 
 export function parse(hash) {
   const [path, query] = hash.replace(/^#\/?/, "").split("?");
-  return { parts: path.split("/").map(decodeURIComponent), query: new URLSearchParams(query || "") };
+  return { parts: path.split("/"), query: new URLSearchParams(query || "") };
 }
 
 async function route() {

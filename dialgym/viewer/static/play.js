@@ -58,16 +58,23 @@ class Seat {
 
   sit(game, again) {
     this.again = again;
+    this.refused = null;
+    this.forget();
+    this.update(game);
+    if (this.wordle) document.activeElement?.blur(); // keys go to the board
+  }
+
+  // What was meant for the turn before.
+  forget() {
     this.typed = "";
     this.hinted = null;
-    this.refused = null;
-    this.update(game);
   }
 
   get wordle() { return this.game.task === "Wordle" && this.game.learner === "system"; }
 
+  // The answers of one dialogue: its number is in the first alone.
   update(game) {
-    this.game = { ...this.game, ...game };
+    this.game = { game: this.game?.game, ...game };
     this.draw();
   }
 
@@ -76,8 +83,7 @@ class Seat {
     if (!found) return;
     this.refused = found.refused ?? null;
     this.doubt = found.doubt ?? "";
-    this.game.kept = null;
-    if (this.refused === null) { this.typed = ""; this.hinted = null; }
+    if (this.refused === null) this.forget();
     else if (this.wordle) notice("Not in the list of words. Enter once more to say it all the same.");
     this.update(found);
   }
@@ -94,7 +100,7 @@ class Seat {
 
   async undo() {
     const found = await trying(() => post(`games/${this.game.game}/undo`));
-    if (found) { this.refused = null; this.update(found); }
+    if (found) { this.refused = null; this.forget(); this.update(found); }
   }
 
   async hint() {

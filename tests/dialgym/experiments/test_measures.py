@@ -144,6 +144,7 @@ def drop(part, *path):
         (lambda m: drop(m, "figures", "judge"), "figures: expected judge, meteor, .*got"),
         (lambda m: drop(m, "replies", "judge"), "replies: expected judge, meteor, words, got"),
         (lambda m: drop(m, "replies"), "measures, scripted: expected replies and figures"),
+        (lambda m: m.update(figures=None), "figures: expected judge, meteor, .*got None"),
         (lambda m: m["figures"].update(sacrebleu=np.nan), "sacrebleu: expected a finite number"),
     ],
 )

@@ -15,6 +15,7 @@ from dialgym.experiments import Result, benchmark, load_results
 from dialgym.experiments.curves import read_curve, smooth
 from dialgym.experiments.references import reference_scores, rows_of, with_scores, write_references
 from dialgym.experiments.result import caption, results_as_table
+from dialgym.experiments.tables import markdown_table
 from dialgym.registry import entry_of
 from tests.support.players import SMALL, WORD, Fixed, FixedTokens, Narrow
 
@@ -49,7 +50,7 @@ def test_json_keeps_what_a_task_measures(tmp_path):
     }
 
 
-def test_json_of_something_else_is_refused(tmp_path):
+def test_json_of_something_else_is_refused(result, tmp_path):
     (tmp_path / "a.json").write_text("{}")
     with pytest.raises(
         ValueError, match="it lacks policy, seeds, env_kwargs, stand_ins, oracle, actions, env"
@@ -58,6 +59,11 @@ def test_json_of_something_else_is_refused(tmp_path):
     (tmp_path / "b.json").write_text("no")
     with pytest.raises(ValueError, match="expected a result as JSON"):
         Result.from_json(tmp_path / "b.json")
+    for name, value in (("environments", 5), ("environments", {SMALL: {}}), ("seeds", 0)):
+        values = {**result.as_dict(), name: value}
+        (tmp_path / "c.json").write_text(json.dumps(values))
+        with pytest.raises(ValueError, match=r"c.json': expected what Result.as_dict gives"):
+            Result.from_json(tmp_path / "c.json")
 
 
 def test_unknown_id_of_a_result(result):
@@ -73,6 +79,10 @@ def test_tables_have_a_row_for_each_id_and_one_for_all(result):
         "| all",
     ]
     assert lines[-1] == caption(result)
+
+
+def test_a_cell_of_a_table_stays_one_whatever_is_in_it():
+    assert markdown_table([["said"], ["a | b\nc"]]) == "| said |\n| --- |\n| a \\| b c |\n"
 
 
 @pytest.mark.parametrize("width", [80, 140])

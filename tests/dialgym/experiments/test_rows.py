@@ -100,6 +100,8 @@ def test_all_secrets_of_a_task_without_a_list_are_refused(tmp_path, monkeypatch)
         (["hashes", "references"], "ab", "references: expected those of the registry"),
         (["hashes", "references"], None, "references: expected those of the registry"),
         (["hashes", "source"], "another source", "references: expected those of the registry"),
+        (["hashes", "source"], "x)\n# A title", "hashes, source: expected up to 64 letters"),
+        (["hashes", "source"], None, "hashes, source: expected up to 64 letters"),
         (["hashes", "protocol"], "0" * 16, "made by another protocol"),
         (["hashes", "rules"], None, "hashes, rules: expected a version and two hashes of 16 hex"),
         (["hashes", "rules", "settings"], "0", "hashes, rules: expected a version and two"),

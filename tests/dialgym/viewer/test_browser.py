@@ -106,6 +106,38 @@ def test_dialogues_are_browsed_searched_and_scored(page, viewer):
     until(lambda: len(all_of(page, ".stars [aria-pressed=true]")) == 4, "four stars")
 
 
+def test_the_list_is_of_what_was_asked_last(page):
+    go(page, "#/data/0")
+    one_of(page, ".stats", "12 dialogues")
+    script = """const fetched = window.fetched = fetch; window.fetch = async (path, given) => {
+        window.again ||= window.held && path.startsWith("/api/dialogues/0?");
+        if (!path.includes("q=nobody")) return fetched(path, given);
+        window.held = true;
+        await new Promise((answer) => { window.answer = answer; });
+        setTimeout(() => { window.late = true; }, 100);
+        return fetched(path, given);
+    }"""
+    page.execute_script(script)
+    search = one_of(page, "input[type=search]")
+    search.send_keys("nobody")
+    until(lambda: page.execute_script("return window.held"), "a question")
+    script = "arguments[0].value = ''; arguments[0].dispatchEvent(new Event('input'))"
+    page.execute_script(script, search)
+    until(lambda: page.execute_script("return window.again"), "another question")
+    page.execute_script("window.answer()")
+    until(lambda: page.execute_script("return window.late"), "the late answer")
+    page.execute_script("window.fetch = window.fetched")
+    assert one_of(page, ".stats").text.startswith("12 dialogues")
+
+
+def test_a_chart_of_great_numbers_is_drawn(page):
+    script = """const [more, done] = arguments; import("/static/chart.js").then(({ chart }) => {
+        const lines = [{ name: "", xs: [1, 2], ys: [1e17, 1e17 + more], kind: "raw" }];
+        done(chart({ lines }).querySelectorAll(".path").length);
+    })"""
+    assert [page.execute_async_script(script, more) for more in (0, 16)] == [1, 1]
+
+
 def test_an_analysis_leads_to_failed_dialogues(page):
     go(page, "#/data/0")
     one_of(page, ".analysis summary", "Analysis").click()
@@ -123,13 +155,15 @@ def test_a_game_of_wordle_is_played_to_its_end(page):
     fixed.send_keys("word=sleep")
     one_of(page, ".setup button.primary").click()
     one_of(page, ".status", "6 of 6 turns left")
-    one_of(page, "h1").click()  # away from the button, so that keys go to the board
-    press(page, *"white", "\ue007")
+    page.switch_to.active_element.send_keys(*"white", "\ue007")
     until(lambda: len(all_of(page, ".tile.absent")) == 4, "four grey tiles")
     assert len(all_of(page, ".tile.near")) == 1
     one_of(page, ".key.absent[data-key=w]")
+    one_of(page, ".status button", "Hint").click()
+    one_of(page, ".chip.hint")
     one_of(page, ".status button", "Take back").click()
     one_of(page, ".status", "6 of 6 turns left")
+    assert all_of(page, ".chip.hint") == []  # it was of the turn that was taken back
     press(page, *"zzzzz", "\ue007")
     one_of(page, "#notice", "Not in the list of words")
     press(page, *["\ue003"] * 5)
@@ -150,6 +184,30 @@ def test_the_other_party_is_played_too(page):
     one_of(page, ".status", "you are the user")
     one_of(page, "textarea").send_keys("sleep\n")
     one_of(page, ".end", "Solved.")
+
+
+def choose(page, name, value):
+    script = """const e = document.querySelector(`[name=${arguments[0]}]`);
+        e.value = arguments[1]; e.dispatchEvent(new Event("change"));"""
+    page.execute_script(script, name, value)
+
+
+def test_what_belongs_to_one_dialogue_is_not_shown_in_the_next(page):
+    go(page, "#/play?env=TextNav-v0")
+    one_of(page, "button.chip.act")
+    choose(page, "env", SMALL)
+    one_of(page, ".board")
+    choose(page, "party", "user")
+    one_of(page, ".status", "you are the user")
+    assert all_of(page, "button.chip.act") == []
+    for _ in range(2):
+        one_of(page, "textarea").send_keys("sleep\n")
+        yes = one_of(page, ".end .buttons button", "Yes")
+        assert yes.get_attribute("aria-pressed") == "false"
+        yes.click()
+        one_of(page, ".end [aria-pressed=true]")
+        one_of(page, ".end button.primary", "Another one").click()
+        until(lambda: not all_of(page, ".end"), "another game")
 
 
 def test_an_act_is_chosen(page):
@@ -219,7 +277,7 @@ def test_results_are_a_table(page):
 
 
 def test_hostile_text_stays_text(page):
-    for address in ("#/data/2", "#/run/3", "#/"):
+    for address in ("#/data/2", "#/run/3", "#/%"):
         go(page, address)
         one_of(page, "body", "<script>window.hacked = 1</script>")
         assert not page.execute_script("return window.hacked")

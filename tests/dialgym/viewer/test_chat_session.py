@@ -92,6 +92,19 @@ def test_acts_are_chosen_by_number():
     assert game.shown()["turn"] == 1
 
 
+def test_an_act_is_said_alike_after_a_hint_and_after_it_was_taken_back():
+    game, other = (session("dialgym/SlotFilling-act-v0", "user", seed=3) for _ in range(2))
+    act = next(act["number"] for act in game.shown()["acts"] if act["allowed"])
+    for _ in range(3):
+        game.hint()
+        game.choose(act)
+        said = game.shown()["turns"]
+        game.undo()
+    other.choose(act)
+    game.choose(act)
+    assert game.shown()["turns"] == other.shown()["turns"] == said
+
+
 def test_the_picture_is_shown_to_who_knows_it():
     scene = {"seed": 0, "settings": {"pool": "scenes"}}
     asking, answering = (
@@ -105,6 +118,12 @@ def test_the_picture_is_shown_to_who_knows_it():
     while not asking.game.over:
         asking.say("how many balls are there", sure=True)
     assert asking.picture() is not None
+
+
+def test_a_seed_that_was_drawn_can_be_named(viewer, monkeypatch):
+    monkeypatch.setattr("dialgym.viewer.api.secrets.randbelow", lambda most: most - 1)
+    drawn = viewer.begin(Query({"env": SMALL}))["seed"]
+    assert viewer.begin(Query({"env": SMALL, "seed": drawn}))["seed"] == drawn
 
 
 def test_what_cannot_begin_is_said(viewer):

@@ -10,14 +10,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.request import Request, urlopen
 
+import numpy as np
 import pytest
 
 import dialgym
 from dialgym.io.http_server import listening
 from dialgym.io.locks import locked
+from dialgym.viewer.api import open_viewer
 from dialgym.viewer.inputs import DIALOGUES, RUN, SCORES, ViewerInputs, newest_runs
 from dialgym.viewer.query import Query
-from dialgym.viewer.training_runs import read_samples
+from dialgym.viewer.training_runs import MOST_POINTS, RunFolder, read_samples
 from tests.support.commands import fail
 from tests.support.waiting import HANG_GUARD
 
@@ -109,6 +111,39 @@ def test_a_run_that_has_only_begun_is_shown(tmp_path):
     assert (found["env"], found["curve"]["steps"], found["samples"]) == ("", [], [])
 
 
+def test_a_run_whose_files_are_being_written_or_say_what_json_cannot_is_shown(tmp_path):
+    folder = make_run(tmp_path / "one")
+    run = ViewerInputs([str(folder)]).sources[0].content
+    np.savez(folder / "evaluations.npz", timesteps=[100], results=[[-4.0, -2.0]])
+    assert run.shown()["evaluations"] == [(100, -3.0)]
+    whole = (folder / "evaluations.npz").read_bytes()
+    (folder / "evaluations.npz").write_bytes(whole[: len(whole) // 2])
+    (folder / "config.yml").write_text(f"env_id: {SMALL}\nbegun: 2026-01-31\nof: !!set {{a}}\n")
+    found = run.shown()
+    assert found["evaluations"] == []
+    assert found["env"] == SMALL
+    assert json.loads(json.dumps(found))["config"]["begun"] == "2026-01-31"
+
+
+def test_of_a_long_curve_the_ends_are_shown(tmp_path):
+    folder = make_run(tmp_path / "one")
+    rows = "".join(f"{10 * step},1,5,{-step},0\n" for step in range(1, 2001))
+    (folder / "learning_curve.csv").write_text(
+        f"timesteps,seconds,episodes,mean_return,success\n{rows}"
+    )
+    curve = RunFolder(folder).shown()["curve"]
+    assert len(curve["steps"]) == MOST_POINTS
+    assert (curve["steps"][0], curve["steps"][-1], curve["returns"][-1]) == (10, 20_000, -2000)
+
+
+def test_samples_of_any_time_are_shown(tmp_path):
+    folder = make_run(tmp_path / "one")
+    (folder / "samples" / "2000000000.txt").write_text(SAMPLES, "utf-8")
+    viewer = open_viewer([str(folder)], tmp_path / "ratings")
+    query = {"source": "0", "timesteps": "2000000000"}
+    assert len(viewer.samples(Query(query))["dialogues"]) == 2
+
+
 def test_samples_are_read_with_what_looks_like_a_head_within_them():
     first, second = read_samples(SAMPLES)
     assert (first["seed"], first["return"], first["success"]) == ("7", -2.0, True)
@@ -119,8 +154,6 @@ def test_samples_are_read_with_what_looks_like_a_head_within_them():
 
 
 def test_results_are_shown(tmp_path):
-    from dialgym.viewer.api import open_viewer
-
     viewer = open_viewer([str(make_results(tmp_path / "r.json"))], tmp_path / "ratings")
     (found,) = viewer.results(Query({"source": "0"}))["results"]
     assert found["name"] == "random"
@@ -133,12 +166,16 @@ def test_bad_arguments_are_one_clear_line(tmp_path, monkeypatch):
     make_run(tmp_path / "run")
     (tmp_path / "empty").mkdir()
     (tmp_path / "text.json").write_text("{}", "utf-8")
+    (tmp_path / "list.json").write_text('{"results": 5}', "utf-8")
+    (tmp_path / "parts.json").write_text('{"results": [{}]}', "utf-8")
     (tmp_path / "bad.parquet").write_bytes(b"nothing of the kind")
     os.mkfifo(tmp_path / "pipe.json")
     for arguments, text in [
         (["runn"], "there is nothing. Did you mean 'run'?"),
         (["empty"], "expected the folder of a run"),
         (["text.json"], "expected a result with policy"),
+        (["list.json"], "'list.json': expected a list of results; got 5"),
+        (["parts.json"], "'parts.json': expected what Result.as_dict gives (KeyError('policy'))"),
         (["bad.parquet"], "expected a Parquet file"),
         (["pipe.json"], "expected a regular file; it is a pipe"),
         (["run", "--set", "words"], "expected KEY=VALUE"),

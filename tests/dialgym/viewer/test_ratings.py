@@ -98,6 +98,19 @@ def test_preferences_are_kept_and_gone_on_with(stored, tmp_path):
         assert found["next"]["key"] != first["next"]["key"]
 
 
+def test_a_verdict_counts_whichever_of_two_views_is_the_first(tmp_path):
+    pytest.importorskip("pyarrow")
+    for view, policy in (("-act", "random"), ("", "greedy")):
+        dialgym.collect(f"dialgym/TwentyQuestions{view}-v0", policy, 2, path=tmp_path / policy)
+    viewer = viewer_of([str(tmp_path / name) for name in ("random", "greedy")], tmp_path)
+    for done, sides in enumerate(((0, 1), (1, 0))):
+        number = compared(viewer, *({"source": side} for side in sides))["comparison"]
+        found = viewer.next_pair(Query({"comparison": number}))
+        assert found["done"] == done
+        prefer = {"comparison": number, "pair": found["next"]["number"], "verdict": "left"}
+        viewer.prefer(Query(prefer))
+
+
 def test_a_verdict_replaces_the_one_before_and_can_be_taken_back(stored, tmp_path):
     viewer = viewer_of(stored, tmp_path)
     number = compared(viewer, {"source": 0}, {"source": 1})["comparison"]
@@ -149,6 +162,13 @@ def test_a_file_of_something_else_is_left_alone(tmp_path):
     with pytest.raises(ValueError, match=r"line 1: expected a rating.*--ratings"):
         Ratings(tmp_path)
     assert file.read_text("utf-8") == '{"question": "?"}\n'
+
+
+def test_a_file_with_ends_of_lines_within_texts_is_gone_on_with(tmp_path):
+    row = {"key": "a", "context": ["one\u2028two\x85"], "reply": "yes", "score": 3}
+    text = json.dumps(row, ensure_ascii=False) + "\n"
+    (tmp_path / "scores.jsonl").write_text(text, "utf-8")
+    assert Ratings(tmp_path).read(SCORES) == {"a": row}
 
 
 def put_some(folder, first):
