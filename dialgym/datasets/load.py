@@ -240,7 +240,7 @@ def from_minari(name: str) -> Dataset:
     That of an act view has no words: its turns hold the names of the acts.
 
     Raises:
-        ValueError: it is not a dataset of dialogues.
+        ValueError: it is not a dataset of such a view, or lacks infos (success, masks of acts).
         FileNotFoundError: Minari has no such dataset.
         ImportError: Minari is not installed.
     """

@@ -8,6 +8,8 @@ from typing import Any, cast
 import numpy as np
 
 from dialgym.datasets.schema import Origin, Recorder, acts_name
+from dialgym.io.objects import load
+from dialgym.kinds import KINDS
 from dialgym.language import Utterance, render_transcript
 from dialgym.optional import require
 from dialgym.registry import MAKE_VIEW, RegistryEntry, check_id, entry_of, path_of
@@ -19,13 +21,16 @@ from dialgym.views.act_env import act_spaces, acts_of
 from dialgym.views.making import spec_of
 from dialgym.views.spaces import utterance_spaces
 
+TOKEN_SETTINGS = "dialgym_token_settings"
+"""The key of Minari's metadata with settings of a token view, such as its window."""
+
 
 def to_minari(dataset: Any, name: str, data_format: str = "hdf5", **metadata: Any) -> Any:
     """Store the dialogues as a Minari dataset: those of the act view, else of the utterance view.
 
     Where the learner chose acts, observations and actions are those of the act view, and infos
     hold ``action_mask``. Elsewhere they are texts; token ids and what generators say of their
-    dialogues are left out.
+    dialogues are left out, and settings of the token view alone stand in Minari's metadata.
 
     Args:
         dataset: a `Dataset` of dialogues of one environment.
@@ -42,50 +47,77 @@ def to_minari(dataset: Any, name: str, data_format: str = "hdf5", **metadata: An
     """
     minari = _minari()
     env_id, settings = dataset.environment()
-    dialogue = make_dialogue(env_id, settings)
+    entry, dialogue = entry_of(env_id), make_dialogue(env_id, settings)
     task, learner = dialogue.task, dialogue.learner
     view, spaces, buffer_of = "utterance", cast(Any, utterance_spaces), _text_buffer
     if "" not in dataset["acts"]:
         view, spaces, buffer_of = "act", lambda *of: act_spaces(acts_of(*of)), _act_buffer
     seen, said = spaces(task, learner)
     policies = sorted({*dataset["policy"].tolist()})
-    return minari.create_dataset_from_buffers(
+    here, there = (load(kind.single).arguments() for kind in (entry.kind, KINDS[view]))
+    apart = {key: value for key, value in settings.items() if key in {*here} - {*there}}
+    stored = minari.create_dataset_from_buffers(
         name,
         [buffer_of(row) for row in dataset],
-        env=_spec(entry_of(env_id).in_view(view), settings),
+        env=_spec(entry.in_view(view), {k: v for k, v in settings.items() if k not in apart}),
         observation_space=seen,
         action_space=said,
         **{"algorithm_name": ", ".join(policies), "data_format": data_format, **metadata},
     )
+    stored.storage.update_metadata({TOKEN_SETTINGS: apart})
+    return stored
 
 
 def table_of_minari(name: str) -> Any:
     """The dialogues of a Minari dataset as an Arrow table; see `dialgym.datasets.from_minari`."""
     stored = _minari().load_dataset(name)
-    spec = stored.env_spec
-    if spec is None or path_of(spec.entry_point) != MAKE_VIEW:
-        got = "no environment" if spec is None else spec.id
-        raise ValueError(
-            f"from_minari: expected a dataset of an utterance or act view of dialgym; {name!r} is "
-            f"of {got}."
-        )
-    settings = {key: value for key, value in spec.kwargs.items() if key != "env_id"}
-    where, named = f"the Minari dataset {name!r}", spec.kwargs.get("env_id")
-    env_id = named.get("id") if isinstance(named, Mapping) else named  # its row may say anything
-    check_id(str(env_id), where)
-    check_names(settings, where)
-    entry = entry_of(str(env_id))
+    where = f"the Minari dataset {name!r}"
+    entry, settings, apart = _environment(stored, where)
     dialogue = make_dialogue(entry, settings)
     policy = str(stored.storage.metadata.get("algorithm_name", name))
     acts = acts_of(dialogue.task, dialogue.learner) if entry.kind.of_acts else None
     kind = acts_name(acts.names, acts.size) if acts else ""
     env_id = entry.id if acts else entry.row.id()
-    recorder = Recorder(Origin(env_id, settings, dialogue.learner, policy, acts=kind))
+    recorder = Recorder(Origin(env_id, settings | apart, dialogue.learner, policy, acts=kind))
     indices = np.asarray(stored.episode_indices)
     abouts = stored.storage.get_episode_metadata(indices.tolist())
     for number, (episode, about) in enumerate(zip(stored.iterate_episodes(), abouts)):
+        _check_infos(episode.infos or {}, acts, where)
         recorder.add(_played(episode, about, number, dialogue.learner, acts))
     return recorder.table()
+
+
+def _environment(stored: Any, where: str) -> tuple[RegistryEntry, dict[str, Any], dict[str, Any]]:
+    """The environment of a dataset, its settings, and those of the token view alone."""
+    spec, entry = stored.env_spec, None
+    if spec is not None and path_of(spec.entry_point) == MAKE_VIEW:
+        named = spec.kwargs.get("env_id")
+        env_id = named.get("id") if isinstance(named, Mapping) else named  # its row may say more
+        check_id(str(env_id), where)
+        entry = entry_of(str(env_id))
+    if entry is None or entry.view == "token":
+        got = "no environment" if spec is None else spec.id
+        raise ValueError(
+            f"from_minari: expected a dataset of an utterance or act view of dialgym; {where} is "
+            f"of {got}."
+        )
+    settings = {key: value for key, value in spec.kwargs.items() if key != "env_id"}
+    check_names(settings, where)
+    apart = dict(stored.storage.metadata.get(TOKEN_SETTINGS, {}))
+    check_names(apart, where)
+    return entry, settings, apart
+
+
+def _check_infos(infos: Mapping[str, Any], acts: PartyActs | None, where: str) -> None:
+    """Raise a ValueError where infos lack what a row holds and what nothing else tells."""
+    for key in ("is_success", *(("action_mask",) if acts else ())):
+        if key not in infos:
+            masks = ", action_masks=True" if acts else ""
+            raise ValueError(
+                f"from_minari: expected {key!r} in the infos of {where}, got "
+                f"{', '.join(infos) or 'none'}. Record them: DataCollector(gym.make(id, "
+                f"text_info=False{masks}), record_infos=True)."
+            )
 
 
 def _played(
@@ -93,7 +125,7 @@ def _played(
 ) -> EpisodeBatch:
     turns, decisions = RecordedTurns(), None
     rewards = np.asarray(episode.rewards, np.float64)
-    infos = episode.infos or {}
+    infos = episode.infos
     if acts is None:
         turns.add(*_lines(episode.observations, learner, list(episode.actions)), rewards.tolist())
     else:
@@ -107,7 +139,7 @@ def _played(
         [number],
         rewards.sum(keepdims=True),
         np.array([len(rewards)]),
-        np.ravel(infos.get("is_success", False))[-1:].astype(bool),
+        np.ravel(infos["is_success"])[-1:].astype(bool),
         np.asarray(episode.terminations[-1:], bool),
         np.asarray(episode.truncations[-1:], bool),
         turns=turns,

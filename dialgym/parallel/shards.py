@@ -173,7 +173,7 @@ class ShardedVectorEnv(SpecMixin, gym.vector.VectorEnv):
     def action_masks(self) -> np.ndarray:
         """(N, V) or (N, A) bool; asked for once, masks come with each reply."""
         self._require_idle("action_masks")
-        self._require_begun()
+        self._require_begun("action_masks")
         if not self._with_masks:
             self.pool.ask("masks")
             self._with_masks = True
@@ -218,11 +218,11 @@ class ShardedVectorEnv(SpecMixin, gym.vector.VectorEnv):
                 self.pool.waiting,
             )
 
-    def _require_begun(self) -> None:
+    def _require_begun(self, call: str = "step") -> None:
         if self._failed:
             raise self._unlike()
         if not self._begun:
-            raise reset_needed(self.task.name, BEFORE)
+            raise reset_needed(self.task.name, BEFORE, call)
 
     def _unlike(self) -> ResetNeeded:
         return ResetNeeded(

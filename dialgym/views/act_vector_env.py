@@ -74,7 +74,7 @@ class ActVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
 
     def action_masks(self) -> np.ndarray:
         """(N, A) bool: the acts that can be chosen, or the entries of a vector that can be 1."""
-        self._require_reset()
+        self._require_reset("action_masks")
         return self.dialogues.act_masks()
 
     def _more_info(self, info: Info) -> Info:

@@ -1,6 +1,7 @@
 """Making a single or a batched environment from an id or whatever stands for one."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from inspect import isclass
 from typing import Any
 
@@ -17,7 +18,7 @@ from dialgym.registry import (
     make_task,
     path_of,
 )
-from dialgym.views.registration import spec_fields
+from dialgym.views.registration import MAKE_BATCHED_VIEW, spec_fields
 from dialgym.views.render import METADATA
 
 
@@ -25,9 +26,12 @@ def spec_of(target: Environment) -> EnvSpec:
     """The spec that ``gym.make`` and ``gym.make_vec`` take, of an id or what stands for one."""
     entry = entry_of(target)
     spec = gym.registry.get(entry.id)
-    if spec is not None and path_of(spec.entry_point) == MAKE_VIEW:
-        return spec
-    return EnvSpec(**spec_fields(entry, entry))
+    if spec is None:
+        return EnvSpec(**spec_fields(entry, entry))
+    if path_of(spec.entry_point) != MAKE_VIEW:
+        return EnvSpec(**spec_fields(entry, entry), max_episode_steps=spec.max_episode_steps)
+    batched = spec.vector_entry_point  # an id of others may have none
+    return spec if batched else replace(spec, vector_entry_point=MAKE_BATCHED_VIEW)
 
 
 def make(id: Environment, **kwargs: Any) -> gym.Env:

@@ -129,7 +129,7 @@ class TokenVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
 
     def action_masks(self) -> np.ndarray:
         """(N, V) bool: the tokens that each row's constraint allows next, all after its end."""
-        self._require_reset()
+        self._require_reset("action_masks")
         if self._walker is None:
             self._walker = _Walker(self._rows, self._compile, self._space.automaton)
         masks = self._walker.masks(self._all)

@@ -134,6 +134,7 @@ def test_an_id_of_gymnasium_with_our_entry_point_works_in_every_tool(guess):
         "Plain-v0",
         "dialgym.views.token_env:TokenEnv",
         kwargs={"task": module.GuessNumber(turns=2), "action_masks": True},
+        max_episode_steps=1,
     )
     assert "action_mask" in dialgym.make("Plain-v0").reset(seed=0)[1]
     assert dialgym.make_vec("Plain-v0", 2).reset(seed=0)[0].shape[0] == 2
@@ -141,6 +142,10 @@ def test_an_id_of_gymnasium_with_our_entry_point_works_in_every_tool(guess):
     gym.register("Longer-v0", "dialgym.views.making:make_view",
                  kwargs={"env_id": "Guess-v0", "turns": 5})  # fmt: skip
     assert dialgym.aec_env("Longer-v0").task.turns == 5
+    for env_id, cut in (("Plain-v0", True), ("Longer-v0", False)):
+        pool = dialgym.sb3_vec_env(env_id, 2, seed=0)
+        pool.reset()
+        assert pool.step(np.zeros(2, int))[2].tolist() == [cut] * 2
 
 
 def test_a_spec_survives_as_json(guess):

@@ -248,7 +248,8 @@ def test_packed_tokens_are_built_once(games: Dataset, tmp_path: Path, monkeypatc
 def test_to_minari_and_back(data_format: str, tmp_path: Path, monkeypatch: Any):
     pytest.importorskip("minari")
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
-    kwargs: dict[str, Any] = {"env_kwargs": {"turns": 4}, "options": {"word": "about"}}
+    settings = {"turns": 4, "window": 80, "action_masks": True}  # two are of the token view alone
+    kwargs: dict[str, Any] = {"env_kwargs": settings, "options": {"word": "about"}}
     dataset = dialgym.collect("Wordle-v0", "random-mixture", 6, **kwargs)
     stored = dataset.to_minari("wordle/mixed-v0", data_format)
     assert stored.total_steps == dataset.lengths.sum()
@@ -278,7 +279,7 @@ def test_a_minari_dataset_imports_nothing_that_it_names(monkeypatch: pytest.Monk
     named: list[Any] = [
         {"env_id": {"id": "subprocess:Popen", "row": row, "view": "token"}},
         {"env_id": "subprocess:Popen"},
-        {"env_id": "dialgym/Wordle-v0", "simulator": "subprocess:Popen"},
+        {"env_id": "dialgym/Wordle-utterance-v0", "simulator": "subprocess:Popen"},
     ]
     for kwargs in named:
         spec = gym.envs.registration.EnvSpec("x-v0", MAKE_VIEW, kwargs=kwargs)
@@ -286,3 +287,31 @@ def test_a_minari_dataset_imports_nothing_that_it_names(monkeypatch: pytest.Monk
         monkeypatch.setattr(minari, "load_dataset", lambda name, stored=stored: stored)
         with pytest.raises(ValueError, match="dataset 'x': it names 'subprocess:Popen', which"):
             from_minari("x")
+
+
+@pytest.mark.parametrize(
+    ("env_id", "infos", "message"),
+    [
+        ("dialgym/Wordle-v0", {}, "utterance or act view of dialgym; .* is of dialgym/Wordle-v0"),
+        ("dialgym/Wordle-utterance-v0", {}, r"'is_success' in the infos .* got none\. Record them"),
+        (
+            "dialgym/SlotFilling-act-v0",
+            {"is_success": [True]},
+            r"'action_mask' in .* got is_success\. .* text_info=False, action_masks=True\)",
+        ),
+    ],
+)
+def test_what_minari_lacks_is_one_clear_error(
+    env_id: str, infos: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
+):
+    minari = pytest.importorskip("minari")
+    storage = SimpleNamespace(metadata={}, get_episode_metadata=lambda indices: [{}])
+    stored = SimpleNamespace(
+        env_spec=gym.spec(env_id),
+        storage=storage,
+        episode_indices=[0],
+        iterate_episodes=lambda: [SimpleNamespace(infos=infos)],
+    )
+    monkeypatch.setattr(minari, "load_dataset", lambda name: stored)
+    with pytest.raises(ValueError, match=message):
+        from_minari("x")

@@ -157,6 +157,23 @@ def test_a_folder_can_be_moved_split_and_exported(tmp_path):
     )
 
 
+@pytest.mark.parametrize("ending", [".jsonl", ".csv"])
+def test_what_a_learner_was_told_in_private_is_exported_as_heard(ending, tmp_path):
+    """Else a clone of what is read again says its own prices aloud."""
+    games = dialgym.collect("CarDealer-v0", "random", 4, seed=0)
+    games.export(tmp_path / f"games{ending}")
+    again = Dataset.from_dialogues(tmp_path / f"games{ending}", tmp_path / "again")
+    said, others = (
+        [[turn["text"] for turn in row["turns"] if turn["said"]] for row in data]
+        for data in (games, again)
+    )
+    assert others == said
+    for one, other in zip(games, again, strict=True):
+        first = one["turns"][0]
+        assert (first["party"], first["said"]) == ("system", False)
+        assert other["turns"][0]["text"].startswith(first["text"])
+
+
 def test_describe_and_merge(tmp_path):
     for name in ("a", "b"):
         import_dialogues([{"turns": SAID, "rating": 1}], tmp_path / name)

@@ -9,7 +9,7 @@ from contextlib import closing
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.error import ClosedEnvironmentError
+from gymnasium.error import ClosedEnvironmentError, ResetNeeded
 
 import dialgym
 from dialgym.parallel.shared_arrays import SharedArrays, layout_of, open_memory
@@ -46,6 +46,9 @@ def test_shards_equal_one_batch(env_id, kwargs, mode, steps):
     batch = dialgym.make_vec(env_id, 7, **kwargs)
     rng, ended = np.random.default_rng(0), 0
     with closing(shards):
+        for env in (shards, batch):
+            with pytest.raises(ResetNeeded, match=r"action_masks\(\) was called before the first"):
+                env.action_masks()
         assert np.array_equal(shards.reset(seed=5)[0], batch.reset(seed=5)[0])
         for step in range(steps):
             actions = any_actions(batch, rng)
