@@ -328,10 +328,10 @@ def _row_of_task(task: Any) -> Row:
 
 
 def _entry_of_spec(spec: EnvSpec) -> RegistryEntry:
-    """The entry of a spec whose entry point is one of ours.
+    """The entry of a spec whose entry point is one of ours; its limit of steps is for views alone.
 
     Raises:
-        ValueError: it is of another entry point, or wraps or cuts what that makes.
+        ValueError: it is of another entry point, or wraps what that makes.
     """
     kwargs, point = dict(spec.kwargs), path_of(spec.entry_point)
     of_view = {p: view for view, k in KINDS.items() for p in (k.single, k.vector)}

@@ -85,7 +85,8 @@ def export(
 ) -> None:
     """Write stored dialogues as files that other tools read; `dialgym import` reads them again.
 
-    With --form lmrl-gym those of Wordle are a .jsonl, of twenty questions and cities a .json.
+    Of a .csv it takes dialogues of two speakers alone: where tools speak too, write a .jsonl. With
+    --form lmrl-gym those of Wordle are a .jsonl, of twenty questions and cities a .json.
     """
     dataset = _load(source, trust)
     count = dataset.export(out, form)
