@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypedDict
 
@@ -254,19 +253,6 @@ class Learner(SafeFiles):
     def _env_has_masks(self) -> bool:
         """Return True if the env that it learns in, or learned in when it was saved, has masks."""
         return trained_in(self) is not None if self.env is None else is_masking_supported(self.env)
-
-    def save(
-        self,
-        path: Any,
-        exclude: Iterable[str] | None = None,
-        include: Iterable[str] | None = None,
-    ) -> None:
-        """As everywhere in Stable-Baselines3; `policy.decoding` is saved as it is now."""
-        given = self.policy_kwargs
-        if decoding := getattr(self.policy, "decoding", None):
-            self.policy_kwargs = {**given, "decoding": asdict(decoding)}
-        super().save(path, exclude, include)
-        self.policy_kwargs = given
 
     def _excluded_save_params(self) -> list[str]:
         return [*super()._excluded_save_params(), "_masks_were_expected"]  # type: ignore[misc]

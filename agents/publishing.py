@@ -21,7 +21,7 @@ from dialgym.datasets.readme import card, code, table
 from dialgym.experiments import Result
 from dialgym.io.checksums import write_json_checked
 from dialgym.io.files import read_yaml, write_text
-from dialgym.io.hub import MODEL_FILES, OLD_WEIGHTS, is_repository, publish
+from dialgym.io.hub import MODEL_FILES, OLD_WEIGHTS, is_repository, publish, with_texts
 from dialgym.io.saved_models import CHECKPOINT, ZOO, find_checkpoint
 
 CARD, RESULTS = "README.md", "results.json"
@@ -124,23 +124,18 @@ def _with_sources(model: Any, copied: Mapping[str, str], folder: Path) -> Any:
     config = folder / OF_A_RUN[0]
     if config.is_file():
         names = {source: named_from(config, copy) for source, copy in copied.items()}
-        write_text(config, yaml.safe_dump(_renamed(read_yaml(config), names), sort_keys=False))
+        settings = with_texts(read_yaml(config), lambda text: _renamed(text, names))
+        write_text(config, yaml.safe_dump(settings, sort_keys=False))
     found = with_pretrained(found, lambda source: named_from(folder / CHECKPOINT, source))
     vars(model).update(found)
     return model
 
 
-def _renamed(value: Any, names: Mapping[str, str]) -> Any:
-    """A value of YAML with other names of sources, given by their whole paths."""
-    if isinstance(value, dict):
-        return {key: _renamed(part, names) for key, part in value.items()}
-    if isinstance(value, list):
-        return [_renamed(part, names) for part in value]
-    if not isinstance(value, str):
-        return value
-    scheme, colon, path = value.rpartition(":")
+def _renamed(text: str, names: Mapping[str, str]) -> str:
+    """Another name of a source, where a text gives one by its path, with a scheme before or not."""
+    scheme, colon, path = text.rpartition(":")
     place = os.path.realpath(os.path.expanduser(path))
-    return f"{scheme}{colon}{names[place]}" if path and place in names else value
+    return f"{scheme}{colon}{names[place]}" if path and place in names else text
 
 
 def _networks(model: Any) -> dict[str, Any]:

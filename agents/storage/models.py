@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any, Self
 
@@ -265,14 +266,13 @@ def trained_in(model: Any) -> dict[str, Any] | None:
 
 def _of_the_hub() -> dict[str, Any]:
     """The commits of what this process has read from the hub, if anything."""
-    found = commits()
-    return {"hub": found} if found else {}
+    return {"hub": found} if (found := commits()) else {}
 
 
 def _attributes(
     model: BaseAlgorithm, exclude: Iterable[str], include: Iterable[str]
 ) -> dict[str, Any]:
-    """Attributes of a model that are saved beside networks and optimizers.
+    """Attributes of a model that are saved beside networks and optimizers; decoding as it is now.
 
     What a run has put in the place of a method, for its time, is not the model's.
     """
@@ -283,6 +283,8 @@ def _attributes(
     kept = {name: value for name, value in vars(model).items() if name not in left_out}
     if ended := kept.get("ep_info_buffer"):
         kept["ep_info_buffer"] = deque(map(_without_time, ended), ended.maxlen)
+    if "policy_kwargs" in kept and (decoding := getattr(model.policy, "decoding", None)):
+        kept["policy_kwargs"] = {**kept["policy_kwargs"], "decoding": asdict(decoding)}
     return kept
 
 

@@ -102,12 +102,12 @@ def written_options(
     Raises:
         ValueError: a text has no =, its value is no YAML, or the environment refuses `kwargs`.
     """
-    from dialgym.rollouts.player import make_dialogue
+    from dialgym.rollouts.player import rules_of
 
     given = settings(pairs, "--option")
     if not given:
         return {}
-    task = make_dialogue(entry, {**kwargs, "simulator": None}).task
+    task = rules_of(entry, kwargs)
     texts = dict(pair.partition("=")[::2] for pair in pairs or ())
     return {
         name: option_as_written(task, name, value, texts[name]) for name, value in given.items()

@@ -11,11 +11,9 @@ from gymnasium.utils.seeding import np_random
 from dialgym.datasets.foreign.lmrl_gym import write_lmrl_gym
 from dialgym.errors import one_of
 from dialgym.io.files import parse_json, write_atomically
-from dialgym.io.objects import load
 from dialgym.language.messages import role_of
-from dialgym.registry import entry_of
+from dialgym.rollouts.player import rules_of
 from dialgym.tasks import Task
-from dialgym.views.making import split_kwargs
 from dialgym.views.speakers import other_party
 
 LMRL_GYM = "lmrl-gym"
@@ -98,9 +96,6 @@ def _as_heard(dataset: Any) -> Iterator[dict[str, Any]]:
 def _task(one: Any) -> Task | None:
     """The rules of a dialogue, None where they are not here."""
     try:
-        env_id, settings = one.environment()
-        entry = entry_of(env_id)
-        task: Task = split_kwargs(entry, load(entry.kind.single), settings)["task"]
+        return rules_of(*one.environment())
     except (ValueError, OSError, ImportError):
         return None
-    return task

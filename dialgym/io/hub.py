@@ -10,7 +10,7 @@ folder, and runs no code that comes with it. Names that settings hold go whereve
 import os
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -226,13 +226,22 @@ def pinned(source: str | os.PathLike[str], folder: Path) -> str:
 
 def pinned_names(value: Any, commits_by_name: Mapping[str, str]) -> Any:
     """A value with its commit added to each text in it that is a name among those of `commits`."""
-    if isinstance(value, str) and value in commits_by_name:
-        name = value.removeprefix(PREFIX).partition("@")[0]
-        return str(Repository(name, commits_by_name[value]))
+
+    def pinned(text: str) -> str:
+        name = text.removeprefix(PREFIX).partition("@")[0]
+        return str(Repository(name, commits_by_name[text])) if text in commits_by_name else text
+
+    return with_texts(value, pinned)
+
+
+def with_texts(value: Any, change: Callable[[str], str]) -> Any:
+    """A value with each text in its dicts, lists and tuples changed; keys stay."""
+    if isinstance(value, str):
+        return change(value)
     if type(value) is dict:
-        return {key: pinned_names(part, commits_by_name) for key, part in value.items()}
+        return {key: with_texts(part, change) for key, part in value.items()}
     if type(value) in (list, tuple):
-        return type(value)(pinned_names(part, commits_by_name) for part in value)
+        return type(value)(with_texts(part, change) for part in value)
     return value
 
 

@@ -35,7 +35,7 @@ from dialgym.rollouts.policies import (
 from dialgym.rollouts.waves import SIZE, play_batch, play_env
 from dialgym.simulators import BatchSpeaker, Speaker, is_oracle
 from dialgym.simulators.base import waits
-from dialgym.tasks import ActPolicy, DialogueBatch
+from dialgym.tasks import ActPolicy, DialogueBatch, Task
 from dialgym.tasks.generators import Logs, Relay, Scripts, Tree
 from dialgym.trust import check_names
 from dialgym.views.arguments import Options
@@ -64,6 +64,15 @@ def make_dialogue(env: Environment, kwargs: Mapping[str, Any]) -> Dialogue:
     options.check(task.name)
     check_extras(task, options)
     return Dialogue(task, learner, find_speaker(task, learner, parts.get("simulator")))
+
+
+def rules_of(env: Environment, kwargs: Mapping[str, Any]) -> Task:
+    """The rules that a view of `env`, made with `kwargs`, would have, whoever the other party is.
+
+    Raises:
+        ValueError: as of `make_dialogue`.
+    """
+    return make_dialogue(env, {**kwargs, "simulator": None}).task
 
 
 def policy_names(entries: Iterable[RegistryEntry], kwargs: Mapping[str, Any]) -> set[str]:

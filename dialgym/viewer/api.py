@@ -10,9 +10,8 @@ from dialgym.datasets import Dataset, collect
 from dialgym.errors import unknown
 from dialgym.io.cache import LRU
 from dialgym.registry import RegistryEntry, entries
-from dialgym.rollouts.player import make_dialogue
+from dialgym.rollouts.player import rules_of
 from dialgym.rollouts.policies import named_policies
-from dialgym.tasks import Task
 from dialgym.viewer.chat_session import ChatChoice, ChatSession, described, keep_game, read_options
 from dialgym.viewer.inputs import DIALOGUES, RUN, SCORES, ViewerInputs
 from dialgym.viewer.lines import picture_address
@@ -107,7 +106,7 @@ class Viewer:
     def policies(self, query: Query) -> dict[str, Any]:
         """Policies that can play an environment: registered names, and runs."""
         entry = query.entry("env")
-        names = list(named_policies(self._task(entry), "system", entry.view))
+        names = list(named_policies(rules_of(entry, self.settings), "system", entry.view))
         runs = {name: run for name, run in self.inputs.runs().items() if run.plays()}
         fitting = [name for name, run in runs.items() if run.fits(entry)]
         return {"policies": names, "runs": fitting}
@@ -168,7 +167,7 @@ class Viewer:
             party,
             self._against(query.text("against", ""), entry, party),
             seed,
-            read_options(query.text("options", ""), self._task(entry)),
+            read_options(query.text("options", ""), rules_of(entry, self.settings)),
             self.settings,
         )
         number = secrets.token_hex(8)
@@ -267,7 +266,7 @@ class Viewer:
     def _played(self, name: str, entry: RegistryEntry, episodes: int, seed: int) -> Dataset:
         run = self.inputs.runs().get(name)
         policy = str(run.folder) if run else name
-        known = named_policies(self._task(entry), "system", entry.view)
+        known = named_policies(rules_of(entry, self.settings), "system", entry.view)
         if run is None and name not in known:
             raise unknown("policy", name, [*known, *self.inputs.runs()])
         return collect(
@@ -282,16 +281,12 @@ class Viewer:
             trust=self.inputs.trust,
         )
 
-    def _task(self, entry: RegistryEntry) -> Task:
-        """The rules of an environment as it is set here."""
-        return make_dialogue(entry, {**self.settings, "simulator": None}).task
-
     def _against(self, name: str, entry: RegistryEntry, party: str) -> Any:
         """A registered speaker of the other party, the model of a run, or None for the default."""
         runs = self.inputs.runs()
         if name in runs:
             return str(runs[name].folder)
-        task = self._task(entry)
+        task = rules_of(entry, self.settings)
         other = other_party(task, party)
         known = task.speakers.get(other, {})
         if name and name not in known:
