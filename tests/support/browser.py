@@ -85,6 +85,26 @@ def one_of(driver: Any, selector: str, text: str = "") -> Any:
     return until(look, f"{selector} with {text!r}")
 
 
+def click(driver: Any, selector: str, text: str = "") -> None:
+    """Click the first element of a CSS selector with a text; again where it is drawn anew."""
+
+    def done() -> bool:
+        one_of(driver, selector, text).click()
+        return True
+
+    until(done, f"{selector} with {text!r} to be clicked")
+
+
+def go(driver: Any, address: str) -> None:
+    """Go to a part of the viewer, `address` from `#` on, and wait until the last one is gone."""
+    script = """const [address] = arguments, before = location.hash;
+        location.hash = address;
+        if (location.hash === before) return;
+        for (const page of document.querySelectorAll(".page")) page.dataset.left = "";"""
+    driver.execute_script(script, address)
+    until(lambda: not all_of(driver, "[data-left]"), f"{address} to be drawn")
+
+
 @contextmanager
 def viewer_server(viewer: Any, hosts: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
     """The viewer's URL, and its guard; it is ended after."""

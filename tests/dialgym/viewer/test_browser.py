@@ -11,7 +11,7 @@ from dialgym.viewer.api import open_viewer
 from dialgym.viewer.ratings import PREFERENCES, SCORES
 from dialgym.viewer.training_runs import SAMPLES
 from tests.dialgym.viewer.test_inputs import make_results, make_run
-from tests.support.browser import all_of, browser, one_of, until, viewer_server
+from tests.support.browser import all_of, browser, click, go, one_of, until, viewer_server
 
 SMALL = "dialgym/Wordle-20-v0"
 ATTACK = "<script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>"
@@ -62,10 +62,6 @@ def page(opened):
     assert complaints == []
 
 
-def go(page, address):
-    page.execute_script("location.hash = arguments[0]", address)
-
-
 def press(page, *keys):
     for key in keys:
         one_of(page, "body").send_keys(key)
@@ -99,7 +95,7 @@ def test_dialogues_are_browsed_searched_and_scored(page, viewer):
     word = one_of(page, ".turn.own .bubble").text
     one_of(page, "input[type=search]").send_keys(word)
     one_of(page, ".stats", "of 12 dialogues")
-    one_of(page, ".stars button[aria-label='4 of 5']").click()
+    click(page, ".stars button[aria-label='4 of 5']")
     until(lambda: viewer.ratings.read(SCORES), "a score")
     (row,) = viewer.ratings.read(SCORES).values()
     assert row["score"] == 4
@@ -140,7 +136,7 @@ def test_a_chart_of_great_numbers_is_drawn(page):
 
 def test_an_analysis_leads_to_failed_dialogues(page):
     go(page, "#/data/0")
-    one_of(page, ".analysis summary", "Analysis").click()
+    click(page, ".analysis summary", "Analysis")
     one_of(page, ".analysis h3", "Success by domain")
     one_of(page, ".analysis li", "not solved at its end")
     link = one_of(page, ".analysis li a")
@@ -153,29 +149,29 @@ def test_a_game_of_wordle_is_played_to_its_end(page):
     go(page, "#/play?env=Wordle-20-v0")
     fixed = one_of(page, "input[name=options]")
     fixed.send_keys("word=sleep")
-    one_of(page, ".setup button.primary").click()
+    click(page, ".setup button.primary")
     one_of(page, ".status", "6 of 6 turns left")
     page.switch_to.active_element.send_keys(*"white", "\ue007")
     until(lambda: len(all_of(page, ".tile.absent")) == 4, "four grey tiles")
     assert len(all_of(page, ".tile.near")) == 1
     one_of(page, ".key.absent[data-key=w]")
-    one_of(page, ".status button", "Hint").click()
+    click(page, ".status button", "Hint")
     one_of(page, ".chip.hint")
-    one_of(page, ".status button", "Take back").click()
+    click(page, ".status button", "Take back")
     one_of(page, ".status", "6 of 6 turns left")
     assert all_of(page, ".chip.hint") == []  # it was of the turn that was taken back
     press(page, *"zzzzz", "\ue007")
     one_of(page, "#notice", "Not in the list of words")
     press(page, *["\ue003"] * 5)
     for letter in "sleep":
-        one_of(page, f".key[data-key={letter}]").click()
-    one_of(page, ".key[data-key=enter]").click()
+        click(page, f".key[data-key={letter}]")
+    click(page, ".key[data-key=enter]")
     end = one_of(page, ".end")
     assert "Solved." in end.text
     assert "1 turn, return 0" in end.text
     assert "in private: sleep" in end.text
     assert len(all_of(page, ".tile.right")) == 5
-    one_of(page, ".end button").click()
+    click(page, ".end button")
     until(lambda: not all_of(page, ".end"), "another game")
 
 
@@ -206,13 +202,13 @@ def test_what_belongs_to_one_dialogue_is_not_shown_in_the_next(page):
         assert yes.get_attribute("aria-pressed") == "false"
         yes.click()
         one_of(page, ".end [aria-pressed=true]")
-        one_of(page, ".end button.primary", "Another one").click()
+        click(page, ".end button.primary", "Another one")
         until(lambda: not all_of(page, ".end"), "another game")
 
 
 def test_an_act_is_chosen(page):
     go(page, "#/play?env=CamRestaurants-Env1-act-v0")
-    one_of(page, "button.chip.act", "request_food").click()
+    click(page, "button.chip.act", "request_food")
     one_of(page, ".turn.own .bubble", "request(food)")
 
 
@@ -225,14 +221,14 @@ def test_the_answerer_sees_the_picture(page):
 
 def test_two_policies_are_compared_and_their_replies_rated(page, viewer):
     go(page, "#/compare")
-    one_of(page, "button[name=go]").click()
+    click(page, "button[name=go]")
     one_of(page, ".summary", "mean return")
     until(lambda: len(all_of(page, ".both .one")) == 2, "two dialogues")
     until(lambda: len(all_of(page, ".seeds tbody tr")) == 12, "twelve seeds")
     one_of(page, ".both .part", "bits open")
     marked = until(lambda: {e.text for e in all_of(page, ".both .mark .bubble")}, "where they part")
     assert len(marked) == 2
-    one_of(page, ".summary a", "Rate").click()
+    click(page, ".summary a", "Rate")
     left, right = until(lambda: [reply.text for reply in all_of(page, ".reply .text")], "replies")
     press(page, "2")
     one_of(page, ".told", "kept: left was")
@@ -240,7 +236,7 @@ def test_two_policies_are_compared_and_their_replies_rated(page, viewer):
     assert (row["chosen"], row["rejected"]) == (right, left)
     press(page, "3")
     one_of(page, ".progress", "2 of")
-    one_of(page, ".reply").click()
+    click(page, ".reply")
     one_of(page, ".progress", "3 of")
     press(page, "u")
     one_of(page, ".progress", "2 of")
@@ -252,7 +248,7 @@ def test_policies_play_when_they_are_asked_for(page):
     one_of(page, "h1", "What there is to see")
     go(page, "#/compare?first=plays:random&second=plays:optimal&env=Wordle-20-v0&episodes=5")
     one_of(page, "select[name=first]")
-    one_of(page, "button[name=go]").click()
+    click(page, "button[name=go]")
     until(lambda: len(all_of(page, ".seeds tbody tr")) == 5, "five seeds")
     one_of(page, ".summary h3", "optimal")
 
@@ -293,7 +289,7 @@ def test_themes_and_keys(page):
     assert dark != before
     press(page, "t", "?")
     one_of(page, "dialog[open] h2", "Keys")
-    one_of(page, "dialog button").click()
+    click(page, "dialog button")
 
 
 @pytest.mark.parametrize("width", [1300, 400])
