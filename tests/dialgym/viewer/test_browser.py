@@ -220,11 +220,11 @@ def test_the_answerer_sees_the_picture(page):
 
 
 def test_two_policies_are_compared_and_their_replies_rated(page, viewer):
-    go(page, "#/compare")
+    go(page, "#/compare?first=data:0:&second=data:1:")
     click(page, "button[name=go]")
+    until(lambda: len(all_of(page, ".seeds tbody tr")) == 12, "twelve seeds")
     one_of(page, ".summary", "mean return")
     until(lambda: len(all_of(page, ".both .one")) == 2, "two dialogues")
-    until(lambda: len(all_of(page, ".seeds tbody tr")) == 12, "twelve seeds")
     one_of(page, ".both .part", "bits open")
     marked = until(lambda: {e.text for e in all_of(page, ".both .mark .bubble")}, "where they part")
     assert len(marked) == 2
