@@ -17,8 +17,11 @@ if TYPE_CHECKING:
 
 
 def _stand_in(entry: registry.RegistryEntry) -> str | None:
-    """Label of the built-in data that stands in for what an id names."""
-    return entry.stand_in if entry.row.builtin_scores else None
+    """Label of the built-in data that stands in for what an id names, or of missing packages."""
+    try:
+        return entry.stand_in if entry.row.builtin_scores else None
+    except ImportError:  # the message of whatever plays it names the extra
+        return "needs an extra"
 
 
 def _label(entry: registry.RegistryEntry) -> str:
@@ -94,10 +97,9 @@ def list_ids(
     firsts = {entry.row.name: entry for entry in reversed(chosen)}  # the first view of each row
     cells = [[COLUMNS[name](entry) for name in shown] for entry in reversed(firsts.values())]
     _print_table([shown, *cells])
-    others = sorted({entry.view for entry in chosen} - {entry.view for entry in firsts.values()})
+    others = sorted({entry.view for entry in chosen if entry not in firsts.values()})
     if others:
-        names = " and ".join(others)
-        console.print(f"\nOther views: --view {others[0]} (there are {names}).", style="dim")
+        console.print(f"\nOther views of these: --view {' or '.join(others)}.", style="dim")
 
 
 def _print_table(table: Sequence[Sequence[str]]) -> None:

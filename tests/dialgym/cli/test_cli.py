@@ -85,6 +85,14 @@ def test_what_stands_in_for_a_corpus_says_so():
     assert "the original is not here" in " ".join(table.split())
 
 
+def test_list_needs_no_extra(monkeypatch):
+    monkeypatch.setattr("dialgym.optional.find_spec", lambda module: None)
+    lines = succeed("list").splitlines()
+    assert "DailyDialog-v0 (needs an extra)" in "".join(lines)
+    assert lines[-1] == "Other views of these: --view act or token or utterance."
+    assert "Other views of these: --view utterance." in succeed("list", "--task", "wordle")
+
+
 def test_list_fits_a_terminal(monkeypatch):
     shown = Console(file=io.StringIO(), force_terminal=True, width=80, color_system=None)
     monkeypatch.setattr("dialgym.cli.tasks.console", shown)
