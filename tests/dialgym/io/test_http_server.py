@@ -1,10 +1,10 @@
-"""The guard before an application: who sees anything of it."""
+"""The guard before an application: who sees anything of it; and what a server needs."""
 
 import asyncio
 
 import pytest
 
-from dialgym.io.http_server import Callers, Guarded
+from dialgym.io.http_server import Callers, Guarded, listening
 
 KINDS = ("http", "websocket")
 
@@ -47,3 +47,9 @@ def test_others_are_refused(headers):
 
 def test_what_is_no_call_is_handed_on():
     assert first_answer("lifespan", {}) == {"type": "handed on"}
+
+
+def test_a_server_says_what_is_missing_before_it_tells_its_address(monkeypatch):
+    monkeypatch.setattr("dialgym.optional.find_spec", lambda module: None)
+    with pytest.raises(ImportError, match=r"dialgym view needs fastapi, uvicorn.*dialgym\[web\]"):
+        listening("view")
