@@ -4,13 +4,17 @@ import html
 import importlib
 import json
 import re
+import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
+import typer
 
 import dialgym
 from agents.registry import ALGORITHMS
@@ -18,6 +22,7 @@ from dialgym.io.objects import load
 from dialgym.language.bubbles import COLOURS
 from tests.support.by_day import by_day
 from tests.support.checkers import checker
+from tests.support.commands import COMMAND
 from tests.support.scripts import ROOT, script
 
 FIRST_PAGES = [ROOT / "README.md", ROOT / "docs" / "index.md", ROOT / "docs" / "quickstart.md"]
@@ -137,7 +142,9 @@ SMALLER = {
 """What `make test` runs in place of the sizes on a page; `make nightly` runs those."""
 
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")),
+         *sorted((ROOT / "dialgym" / "tasks").glob("*/README.md"))]  # fmt: skip
+CODE = [page for page in PAGES if blocks_of(page)]
 READ_FIRST = [
     ROOT / "README.md",
     *(
@@ -149,14 +156,14 @@ READ_FIRST = [
 
 @pytest.mark.parametrize("smaller", [SMALLER, pytest.param({}, marks=pytest.mark.slow)],
                          ids=["small", "whole"])  # fmt: skip
-@pytest.mark.parametrize("page", by_day(PAGES, *READ_FIRST), ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", by_day(CODE, *READ_FIRST), ids=lambda page: page.stem)
 def test_the_code_on_a_page_runs(
     page: Path, smaller: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     blocks = list(map(included, blocks_of(page)))
     for size, small in smaller.items():
         blocks = [re.sub(size, small, block) for block in blocks]
-    run(blocks, f"{page.stem}_{len(smaller)}", tmp_path, monkeypatch)
+    run(blocks, f"{page.parent.name}_{page.stem}_{len(smaller)}", tmp_path, monkeypatch)
 
 
 def rise(text: str) -> float:
@@ -178,6 +185,81 @@ def test_what_a_first_page_trains_learns_as_it_says(page: Path, tmp_path: Path):
             [sys.executable, "-c", block], cwd=tmp_path, capture_output=True, text=True, check=True
         )
         assert rise(done.stdout) > 0.6 * rise(said) > 1
+
+
+# Commands
+
+
+PASTED = [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "zoo" / "README.md", *TUTORIALS,
+          *sorted(ROOT.glob("examples/*.*")), *sorted(ROOT.glob("docs/results/*.md"))]  # fmt: skip
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
+ID = re.compile(r"(?:dialgym/)?[A-Z]\w*(?:-\w+)*-v\d")
+EXTRAS = {"train": "agents", "chat": "agents", "collect": "data", "view": "web"}
+"""Extras that commands need."""
+
+
+def name_of(page: Path) -> str:
+    return f"{page.parent.name}-{page.name}"
+
+
+def text_of(page: Path) -> str:
+    """A page, or the text cells of a notebook."""
+    text = page.read_text(encoding="utf-8")
+    if page.suffix != ".ipynb":
+        return text
+    cells = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "markdown"]
+    return "\n\n".join("".join(cell["source"]) for cell in cells)
+
+
+def pasted(page: Path) -> Iterator[list[str]]:
+    """Arguments of each `dialgym ...` that stands in a block of a page, to be pasted."""
+    text = text_of(page)
+    lines = [block for language, block in BLOCK.findall(text) if language in ("", "bash")]
+    lines += re.findall(r"^    dialgym .*$", BLOCK.sub("", text), re.M)
+    for line in "\n".join(lines).replace("\\\n", " ").splitlines():
+        if command := re.search(r"(?:^|\s)dialgym ([a-z].*)", line):
+            yield shlex.split(command[1], comments=True)
+
+
+def mentioned(page: Path) -> Iterator[list[str]]:
+    """Arguments of each `dialgym ...` that stands in a sentence, where some may be left out."""
+    for words in re.findall(r"`dialgym ([a-z][^`]*)`", BLOCK.sub("", text_of(page))):
+        arguments = shlex.split(words)
+        yield [*arguments, "VALUE"] if arguments[-1].startswith("-") else arguments
+
+
+def command_of(arguments: list[str]) -> tuple[Any, Any, list[str]]:
+    """The command that arguments begin with, its context, and the arguments that are left."""
+    command, context = COMMAND, typer.Context(COMMAND)
+    while hasattr(command, "commands") and arguments:
+        name, command, arguments = command.resolve_command(context, arguments)
+        context = typer.Context(command, parent=context, info_name=name)
+    return command, context, arguments
+
+
+@pytest.mark.parametrize("page", PASTED, ids=name_of)
+def test_commands_can_be_given(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Command, options, required arguments; of those in a sentence what is said of them."""
+    monkeypatch.chdir(tmp_path)
+    Path("scores.json").touch()  # a command before has made it
+    ids = {*dialgym.list_ids(), *(i.removeprefix("dialgym/") for i in dialgym.list_ids())}
+    for arguments in pasted(page):
+        assert {word for word in arguments if ID.fullmatch(word)} <= ids, arguments
+        command, context, rest = command_of(arguments)
+        command.make_context(context.info_name, rest, parent=context.parent)
+    for arguments in mentioned(page):
+        command, context, rest = command_of(arguments)
+        if not hasattr(command, "commands"):
+            assert {*command.make_parser(context).parse_args(rest)[1]} <= {"VALUE"}, arguments
+
+
+@pytest.mark.parametrize("page", [FIRST_PAGES[0], FIRST_PAGES[2]], ids=lambda page: page.stem)
+def test_what_a_first_page_installs_is_enough_for_its_commands(page: Path):
+    installed = re.search(r'^pip install "\.\[(.*)\]"', page.read_text("utf-8"), re.M)
+    assert installed is not None
+    assert {EXTRAS.get(command) for command, *_ in pasted(page)} - {None} <= {
+        *installed[1].split(",")
+    }
 
 
 @pytest.mark.slow
@@ -263,3 +345,21 @@ def test_a_tutorial_runs_as_a_notebook(path: Path):
 def test_tutorials_are_stored_with_what_they_print(path: Path):
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     assert any(cell.get("outputs") for cell in cells), "run: python scripts/run_notebooks.py"
+
+
+@pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
+def test_links_of_tutorials_lead_to_pages_and_headings(path: Path):
+    """mkdocs looks after those of Markdown files."""
+    for name, anchor in re.findall(r"\]\(\.\./([a-z_]+\.md)(?:#([\w-]+))?\)", text_of(path)):
+        page = (ROOT / "docs" / name).read_text(encoding="utf-8")
+        headings = re.findall(r"^#+ (.*)$", page, re.M)
+        slugs = {re.sub(r"\W+", "-", heading.lower()).strip("-") for heading in headings}
+        assert {anchor} - {""} <= slugs, f"{name}#{anchor}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_each_table_begins_with_a_head(page: Path):
+    """After an empty line rows are no table."""
+    text = BLOCK.sub("", page.read_text(encoding="utf-8"))
+    for table in re.findall(r"(?:^\|.*\n)+", text, re.M):
+        assert re.match(r"\|.*\n\|[ :|-]+\|\n", table), table
