@@ -13,7 +13,7 @@ ID = "dialgym/Wordle-20-v0"
 
 games = dialgym.collect(ID, "random-mixture", episodes=500, seed=0)
 clone = BC("GPTPolicy", dialgym.sb3_vec_env(ID, 1), games, learning_rate=2e-3, seed=0)
-clone.learn(150)
+clone.learn(300)
 
 model = SequencePPO(
     "GPTPolicy",
