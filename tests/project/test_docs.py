@@ -330,15 +330,24 @@ def test_commands_stand_on_their_page():
     assert "| `--timesteps <int range>` |" in page
 
 
+def stored_book(path: Path) -> Any:
+    return pytest.importorskip("nbformat").read(path, as_version=4)
+
+
+def returns_of(book: Any) -> list[float]:
+    """Mean returns that a notebook prints."""
+    printed = (out.get("text", "") for cell in book.cells for out in cell.get("outputs", []))
+    return [float(figure) for text in printed for figure in re.findall(r"-\d+\.\d\d\b", text)]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
-def test_a_tutorial_runs_as_a_notebook(path: Path):
+def test_a_tutorial_prints_what_is_stored_with_it(path: Path):
+    """Returns may differ by what another processor rounds."""
     pytest.importorskip("nbclient")
     pytest.importorskip("ipykernel")
     book = script("run_notebooks").executed(path)
-    assert [cell.source for cell in book.cells] == [
-        "".join(cell["source"]) for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]
-    ]
+    assert returns_of(book) == pytest.approx(returns_of(stored_book(path)), abs=0.6)
 
 
 @pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
