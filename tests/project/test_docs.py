@@ -230,7 +230,8 @@ def mentioned(page: Path) -> Iterator[list[str]]:
 
 def command_of(arguments: list[str]) -> tuple[Any, Any, list[str]]:
     """The command that arguments begin with, its context, and the arguments that are left."""
-    command, context = COMMAND, typer.Context(COMMAND)
+    # The help option, which a command keeps, has the names that the outermost context says.
+    command, context = COMMAND, typer.Context(COMMAND, **COMMAND.context_settings)
     while hasattr(command, "commands") and arguments:
         name, command, arguments = command.resolve_command(context, arguments)
         context = typer.Context(command, parent=context, info_name=name)

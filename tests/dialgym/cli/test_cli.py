@@ -87,7 +87,10 @@ def test_what_stands_in_for_a_corpus_says_so():
 
 
 def test_list_needs_no_extra(monkeypatch):
-    monkeypatch.setattr("dialgym.optional.find_spec", lambda module: None)
+    def missing(entry, settings):
+        raise ImportError("DailyDialog needs nltk")
+
+    monkeypatch.setattr("dialgym.registry.make_task", missing)
     lines = succeed("list").splitlines()
     assert "DailyDialog-v0 (needs an extra)" in "".join(lines)
     assert lines[-1] == "Other views of these: --view act or token or utterance."
