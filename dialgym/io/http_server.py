@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from dialgym.optional import require
+from dialgym.optional import check_installed, require
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -175,7 +175,9 @@ def listening(command: str, host: str = "127.0.0.1", port: int = 0) -> socket.so
 
     Raises:
         OSError: the port is taken, or the host is not of this machine.
+        ImportError: what is to serve there is not installed.
     """
+    check_installed(EXTRA, f"dialgym {command}", "fastapi", "uvicorn")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         listener = socket.create_server((host, port), family=family, backlog=1024)
