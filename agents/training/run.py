@@ -11,7 +11,7 @@ from typing import Any, Unpack
 
 import torch
 from stable_baselines3.common.callbacks import BaseCallback
-from stable_baselines3.common.logger import Logger, configure
+from stable_baselines3.common.logger import Logger, TensorBoardOutputFormat, configure
 
 from agents.duration import DurationWarning
 from agents.learner import Learner
@@ -222,7 +222,11 @@ def _open_logs(session: Session) -> Any:
     board = session.stack.enter_context(tracked)
     check_installed("agents", "the log of a training", "tensorboard")
     formats = ["tensorboard", *(["stdout"] if config.verbose else [])]
-    session.model.set_logger(configure(str(plan.folder / "tensorboard"), formats))
+    logger = configure(str(plan.folder / "tensorboard"), formats)
+    for output in logger.output_formats:
+        if isinstance(output, TensorBoardOutputFormat):  # a model that learns on opens it again
+            session.stack.callback(output.writer.close)
+    session.model.set_logger(logger)
     return board
 
 

@@ -69,7 +69,8 @@ class Commands(TyperGroup):
         except KeyboardInterrupt as interrupt:
             raise stopped(interrupt) from None
         except KNOWN as error:
-            if ctx.params.get("debug"):
+            reader_is_gone = isinstance(error, BrokenPipeError)  # as of `list | head`
+            if reader_is_gone or ctx.params.get("debug"):
                 raise
             complain(str(error))
             raise typer.Exit(2) from error

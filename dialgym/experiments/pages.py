@@ -30,7 +30,7 @@ from dialgym.experiments.row import SCRIPTED, total_cpu_seconds
 from dialgym.experiments.samples import SampleDialogue, SampleUtterance
 from dialgym.experiments.statistics import Estimate, format_interval, performance_profile
 from dialgym.experiments.svg import draw_curves, draw_intervals, draw_profiles
-from dialgym.io.files import write_text
+from dialgym.io.files import paired, write_text
 from dialgym.io.tables import html_table
 from dialgym.tasks.base import SYSTEM, USER
 from dialgym.versions import command_line, versions
@@ -81,9 +81,9 @@ def _title(results: Sequence[Result]) -> str:
 
 
 def page(title: str, body: str) -> str:
-    """A whole page in the style of reports; the body is HTML."""
+    """A whole page in the style of reports; the body is HTML. A lone surrogate is U+FFFD there."""
     style = (files("dialgym.experiments") / "report.css").read_text("utf-8")
-    return (
+    return paired(
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
         "style-src 'unsafe-inline'; img-src data:\">\n"

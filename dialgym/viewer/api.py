@@ -1,7 +1,7 @@
 """Requests and answers of the viewer as plain values, without HTTP."""
 
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -107,8 +107,7 @@ class Viewer:
         """Policies that can play an environment: registered names, and runs."""
         entry = query.entry("env")
         names = list(named_policies(rules_of(entry, self.settings), "system", entry.view))
-        runs = {name: run for name, run in self.inputs.runs().items() if run.plays()}
-        fitting = [name for name, run in runs.items() if run.fits(entry)]
+        fitting = [name for name, run in self._runs(names).items() if run.fits(entry)]
         return {"policies": names, "runs": fitting}
 
     def compare(self, query: Query) -> dict[str, Any]:
@@ -155,8 +154,8 @@ class Viewer:
     def about(self, query: Query) -> dict[str, Any]:
         """An environment, before a dialogue begins."""
         facts = described(query.entry("env"))
-        runs = [name for name, run in self.inputs.runs().items() if run.plays()]
-        return {**facts, "runs": runs}
+        speakers = [name for names in facts["speakers"].values() for name in names]
+        return {**facts, "runs": list(self._runs(speakers))}
 
     def begin(self, query: Query) -> dict[str, Any]:
         """Begin a dialogue."""
@@ -263,12 +262,17 @@ class Viewer:
         source = self.inputs.add(DIALOGUES, title, "", listing)
         return Side(name, source.number, listing, listing.rows(Query({})))
 
+    def _runs(self, known: Collection[str]) -> dict[str, RunFolder]:
+        """The runs that can play, by name; one that is called as a known speaker is told apart."""
+        runs = {name: run for name, run in self.inputs.runs().items() if run.plays()}
+        return {f"run {name}" if name in known else name: run for name, run in runs.items()}
+
     def _played(self, name: str, entry: RegistryEntry, episodes: int, seed: int) -> Dataset:
-        run = self.inputs.runs().get(name)
-        policy = str(run.folder) if run else name
         known = named_policies(rules_of(entry, self.settings), "system", entry.view)
-        if run is None and name not in known:
-            raise unknown("policy", name, [*known, *self.inputs.runs()])
+        runs = self._runs(known)
+        policy = str(runs[name].folder) if name in runs else name
+        if name not in {*known, *runs}:
+            raise unknown("policy", name, [*known, *runs])
         return collect(
             entry,
             policy,
@@ -283,12 +287,12 @@ class Viewer:
 
     def _against(self, name: str, entry: RegistryEntry, party: str) -> Any:
         """A registered speaker of the other party, the model of a run, or None for the default."""
-        runs = self.inputs.runs()
-        if name in runs:
-            return str(runs[name].folder)
         task = rules_of(entry, self.settings)
         other = other_party(task, party)
         known = task.speakers.get(other, {})
+        runs = self._runs([each for names in task.speakers.values() for each in names])
+        if name in runs:
+            return str(runs[name].folder)
         if name and name not in known:
             raise unknown(f"speaker for the {other}", name, [*known, *runs], task.name)
         return name or None

@@ -1,6 +1,7 @@
 """Training by configuration: what is read, what is refused, what is left behind."""
 
 import csv
+import threading
 
 import numpy as np
 import pytest
@@ -120,7 +121,9 @@ def test_bad_hyperparameters_are_explained(tmp_path):
 def test_training_leaves_a_model_a_curve_and_logs(algo, algorithm, more, tmp_path):
     arguments = {**ARGUMENTS, "hyperparameters": {**SHORT, **more}}
     arguments |= {"total_timesteps": 600, "eval_freq": 300, "eval_episodes": 8, "save_freq": 300}
+    threads = {*threading.enumerate()}
     model = train("Wordle-20-v0", algo, log_dir=tmp_path, **arguments)
+    assert {*threading.enumerate()} <= threads
     assert isinstance(model, algorithm)
     assert model.num_timesteps >= 600
     with (tmp_path / "learning_curve.csv").open() as file:

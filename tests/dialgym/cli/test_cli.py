@@ -1,5 +1,6 @@
 """The command line: what it prints, how it leaves, and that it starts quickly."""
 
+import errno
 import io
 import json
 import os
@@ -24,7 +25,7 @@ from dialgym.cli.common import (
 )
 from dialgym.experiments.benchmark import Benchmark
 from dialgym.registry import entries, entry_of, list_ids
-from tests.support.commands import fail, run, succeed
+from tests.support.commands import COMMAND, fail, run, succeed
 from tests.support.players import SMALL
 
 ROOT = Path(__file__).parents[3]
@@ -332,3 +333,12 @@ def test_files_of_the_current_folder_hide_nothing(program, names, workers, tmp_p
         )  # fmt: skip
         assert ran.returncode == 0, ran.stderr
         assert "imported" not in ran.stderr
+
+
+def test_a_reader_that_is_gone_is_told_nothing(monkeypatch):
+    def gone():
+        raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+    monkeypatch.setattr(COMMAND.commands["zoo"], "callback", gone)
+    result = run("zoo")
+    assert (result.exit_code, result.output) == (1, "")

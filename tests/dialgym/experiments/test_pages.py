@@ -53,7 +53,7 @@ def page(tmp_path_factory):
     path = tmp_path_factory.mktemp("report") / "report.html"
     policies = {"random": "random", HOSTILE: Shouts(), "optimal": "optimal"}
     found = benchmark(policies, [SMALL], 4, (0,), games=2)
-    write_report(path, found, run={"id": HOSTILE}, hyperparameters={"gamma": "0.9"})
+    write_report(path, found, run={"id": HOSTILE + "\udcff"}, hyperparameters={"gamma": "0.9"})
     return path.read_text("utf-8"), found
 
 

@@ -216,6 +216,19 @@ def test_a_language_model_can_speak_in_any_words(tmp_path):
     assert viewer.about(Query({"env": SMALL}))["runs"] == ["smol"]
 
 
+def test_a_run_that_is_called_as_a_policy_hides_it_not(tmp_path):
+    (tmp_path / "optimal").mkdir()
+    (tmp_path / "optimal" / "config.json").write_text("{}", "utf-8")
+    viewer = open_viewer([str(tmp_path / "optimal")], tmp_path / "ratings")
+    assert viewer.policies(Query({"env": SMALL}))["runs"] == ["run optimal"]
+    assert viewer.about(Query({"env": SMALL}))["runs"] == ["run optimal"]
+    sides = {"first": {"policy": "optimal"}, "second": {"policy": "random"}}
+    found = viewer.compare(Query({**sides, "env": SMALL, "episodes": 3}))
+    assert found["sides"][0]["mean"] > -3
+    with pytest.raises(ValueError, match="run optimal"):
+        viewer.begin(Query({"env": SMALL, "party": "user", "against": "nobody", "seed": 1}))
+
+
 def test_dialogues_that_people_hold_are_kept_as_a_data_set(tmp_path):
     pytest.importorskip("pyarrow")
     import dialgym
