@@ -37,6 +37,7 @@ from agents.training.tracking import wandb_run
 from dialgym.errors import check_arguments
 from dialgym.io.files import read_json, write_text
 from dialgym.io.hub import check_commits, commits
+from dialgym.optional import check_installed
 from dialgym.registry import Environment
 
 HUB, BEST = "hub.json", "best_model.zip"
@@ -219,6 +220,7 @@ def _open_logs(session: Session) -> Any:
         identity = plan.identity(session.processes.count)
         tracked = wandb_run(config.wandb, plan.folder, identity, resumed=resumed)
     board = session.stack.enter_context(tracked)
+    check_installed("agents", "the log of a training", "tensorboard")
     formats = ["tensorboard", *(["stdout"] if config.verbose else [])]
     logger = configure(str(plan.folder / "tensorboard"), formats)
     for output in logger.output_formats:

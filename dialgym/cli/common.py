@@ -20,7 +20,7 @@ from dialgym.io.files import check_writable, parse_yaml
 from dialgym.io.model_settings import SPENT, BudgetSpentError, usage_text
 from dialgym.io.saved_models import CHECKPOINT, ZOO, zoo_names
 from dialgym.io.sigterm import exit_status
-from dialgym.optional import namesake, require
+from dialgym.optional import check_installed, namesake, require
 from dialgym.progress import Progress
 from dialgym.registry import add, entries, entry_of, list_ids, make_task
 
@@ -162,11 +162,13 @@ def require_agents() -> ModuleType:
     """Import dialgym's own package `agents`; another distribution installs the same name.
 
     Raises:
-        ImportError: it is missing, or what was imported is not dialgym's.
+        ImportError: it is missing, or what it needs, or what was imported is not dialgym's.
     """
-    agents = require("agents", "agents", "training and loading agents")
+    purpose = "training and loading agents"
+    agents = require("agents", "agents", purpose)
     if not getattr(agents, "__dialgym_agents__", False):
-        raise ImportError(f"training and loading agents: {namesake()}")
+        raise ImportError(f"{purpose}: {namesake()}")
+    check_installed("agents", purpose, "torch", "stable_baselines3", "sb3_contrib", "safetensors")
     return agents
 
 

@@ -116,6 +116,7 @@ def ask_all(
         RuntimeError: the speaker failed; the message names the row and the cause.
         CompletionRefusedError, TapeMissError, BudgetSpentError: of a language model behind a
             service.
+        ImportError: the speaker needs a package that is not installed.
         ValueError: it did not give k strings.
     """
     texts = _reply_all(speaker, task, states, rngs, rows)
@@ -169,7 +170,7 @@ def _place(row: int | str) -> str:
 
 
 def _fail(name: str, where: str, cause: BaseException, speaker: Speaker) -> NoReturn:
-    if isinstance(cause, BudgetSpentError):  # nothing has failed
+    if isinstance(cause, (BudgetSpentError, ImportError)):  # they say all by themselves
         raise cause from None
     if isinstance(cause, STOPS):
         raise type(cause)(f"{where}, {cause}") from None

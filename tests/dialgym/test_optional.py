@@ -12,6 +12,7 @@ import pytest
 import dialgym
 from dialgym.cli.common import require_agents
 from dialgym.optional import require
+from tests.support.commands import fail
 
 ROOT = Path(__file__).parents[2]
 
@@ -19,6 +20,23 @@ ROOT = Path(__file__).parents[2]
 def test_a_missing_package_says_what_needs_it_and_how_to_get_it():
     with pytest.raises(ImportError, match=r'colours needs no_such_package.*"dialgym\[ui\]"'):
         require("no_such_package.part", "ui", "colours")
+
+
+@pytest.mark.parametrize(
+    ("missing", "extra", "command"),
+    [
+        ("torch", "agents", ("benchmark", "tables")),
+        ("sb3_contrib", "agents", ("benchmark", "tables")),
+        ("httpx", "lm", ("evaluate", "openai:MODEL", "Wordle-20-v0", "-n", "1")),
+        ("fastapi", "web", ("view", "--port", "0")),
+        ("uvicorn", "web", ("view", "--port", "0")),
+    ],
+)
+def test_a_command_names_the_extra_that_it_lacks_and_begins_nothing(
+    missing, extra, command, monkeypatch
+):
+    monkeypatch.setitem(sys.modules, missing, None)
+    assert re.search(rf'needs {missing},.* pip install "dialgym\[{extra}\]"$', fail(*command))
 
 
 def test_our_own_agents_are_recognised():

@@ -112,6 +112,14 @@ def test_the_wheel_carries_both_notices(wheel: Path):
     assert {"LICENSE", "NOTICE"} <= names
 
 
+def test_the_sdist_holds_what_the_wheel_does_and_no_other_folder(wheel: Path):
+    builder = pytest.importorskip("hatchling.builders.sdist").SdistBuilder(str(ROOT))
+    sdist = {file.distribution_path for file in builder.recurse_included_files()}
+    packed = {name for name in names_in(wheel) if ".dist-info/" not in name}
+    assert packed - sdist == {"dialgym/envs_registry.yaml"}  # which lies at the root
+    assert {name.partition("/")[0] for name in sdist if "/" in name} == {"agents", "dialgym"}
+
+
 @pytest.mark.slow
 def test_the_wheel_works_away_from_the_repository(wheel: Path, install, tmp_path: Path):
     python = install(wheel)

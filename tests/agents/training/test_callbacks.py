@@ -308,6 +308,12 @@ def test_wandb_is_ended_when_training_fails(stand_in, tmp_path):
     assert stand_in.ends == [1]
 
 
+def test_without_tensorboard_it_says_how_to_get_it(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "tensorboard", None)
+    with pytest.raises(ImportError, match=r"log of a training needs tensorboard.*\[agents\]"):
+        train(log_dir=tmp_path, **ARGUMENTS)
+
+
 def test_without_wandb_it_says_how_to_get_it(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "wandb", None)
     with pytest.raises(ImportError, match=r"Weights & Biases.*\"dialgym\[wandb\]\""):
