@@ -1,6 +1,7 @@
 """``dialgym play``: play a party at the terminal."""
 
 import secrets
+from collections.abc import Mapping
 from inspect import getdoc
 from pathlib import Path
 from typing import Annotated, Any
@@ -85,6 +86,8 @@ def play(
     kwargs = {**(find_task(entry.row.task).for_people if policy is None else {}), **settings(set_)}
     fixed = written_options(entry, kwargs, option)
     chosen = settings(param, "--param")
+    if against and kwargs.get("simulator"):
+        raise ValueError("--against and a setting simulator: both are the other party; give one.")
     if show_prompt:
         told = prompt_of(
             entry, {**kwargs, "learner": as_}, {"name": against, **chosen}, seed, fixed
@@ -151,7 +154,7 @@ def prompt_of(
 def play_dialogue(
     entry: RegistryEntry,
     party: str,
-    against: str | None,
+    against: Any,
     kwargs: dict[str, Any],
     fixed: dict[str, Any] | None = None,
     policy: str | None = None,
@@ -166,7 +169,8 @@ def play_dialogue(
     Args:
         entry: the environment.
         party: of the person.
-        against: speaker of the other party, by name or path; None for the expert or the default.
+        against: speaker of the other party, as of an env's `simulator`; None for that of `kwargs`,
+            else the expert or the default.
         kwargs: settings of the environment.
         fixed: options of the reset.
         policy, hints, seed, trust: as of `play`.
@@ -176,14 +180,16 @@ def play_dialogue(
     from dialgym.rollouts.player import Player, make_dialogue, policy_names
     from dialgym.rollouts.policies import open_policy, sets_drawing
 
+    against = against or kwargs.get("simulator")
     kwargs = {**kwargs, "learner": party, "simulator": None}
     dialogue = make_dialogue(entry, kwargs)
     expert = dialogue.task.expert_for_people or entry.row.expert_name
-    opponent: Any = against or _opponent(dialogue, expert)
+    opponent = against or _opponent(dialogue, expert)
     own, others = (policy_kwargs or {}, {}) if policy else ({}, policy_kwargs or {})
-    loaded = against and not (against == LM or is_language_model(against))
+    loaded = isinstance(against, str) and not (against == LM or is_language_model(against))
     more = {**others, **({"trust": True} if loaded and trust else {})}
-    kwargs["simulator"] = {"name": opponent, **more} if more else opponent
+    named_so = opponent if isinstance(opponent, Mapping) else {"name": opponent}
+    kwargs["simulator"] = {**named_so, **more} if more else opponent
     number = secrets.randbelow(2**31) if seed is None else seed
     if policy is None:
         table = PlayConsole(dialogue.task, party, entry, expert)

@@ -69,7 +69,7 @@ class ChatSession:
         self.choice, self.entry = choice, speaking(entry_of(choice.env))
         task = make_task(self.entry, {})
         kwargs = {**task.for_people, **(choice.settings or {}), "learner": choice.party}
-        against = choice.against or self._expert_against(task)
+        against = choice.against or kwargs.get("simulator") or self._expert_against(task)
         dialogue = make_dialogue(self.entry, {**kwargs, "simulator": against})
         self.settings = {**kwargs, "simulator": against} if against else kwargs
         self.game = OpenDialogue(dialogue, (choice.seed, 0), choice.options)

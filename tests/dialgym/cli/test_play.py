@@ -147,6 +147,8 @@ def test_watching_a_checkpoint(tmp_path, monkeypatch):
         ([SMALL, "--against", "nobody"], "unknown speaker for the user 'nobody' in Wordle"),
         ([SMALL, "-o", "word=zzzzz"], "option 'word' of Wordle: expected one of its 20 answers"),
         ([SMALL, "-s", "word"], "--set: expected KEY=VALUE, such as words=50; got 'word'"),
+        ([SMALL, "-s", "simulator=nobody"], "unknown speaker for the user 'nobody' in Wordle"),
+        ([SMALL, "-s", "simulator=host", "--against", "host"], "both are the other party"),
         ([SMALL, "-s", "wods=3"], "unexpected keyword argument 'wods'"),
     ],
 )

@@ -126,6 +126,12 @@ def test_a_seed_that_was_drawn_can_be_named(viewer, monkeypatch):
     assert viewer.begin(Query({"env": SMALL, "seed": drawn}))["seed"] == drawn
 
 
+def test_a_simulator_among_the_settings_is_the_other_party(tmp_path):
+    viewer = open_viewer([], tmp_path / "ratings", {"simulator": "nobody"})
+    with pytest.raises(ValueError, match="'nobody' in Wordle"):
+        viewer.begin(Query({"env": SMALL}))
+
+
 def test_what_cannot_begin_is_said(viewer):
     for query, message in [
         ({"env": "Wordel-v0"}, "Did you mean"),
