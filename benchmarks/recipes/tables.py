@@ -36,6 +36,7 @@ BOUNDS = {
     **OF_MEASURES,
     **dict.fromkeys(("correlation", "rank"), (-1.0, 1.0)),
     **dict.fromkeys(RATES, (0.0, 1.0)),
+    "tokens": (0.0, np.inf),
 }
 """The least and the greatest value of figures that have any."""
 

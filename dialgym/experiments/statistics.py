@@ -131,7 +131,8 @@ def t_estimate(
     Where the figure has bounds, such as a rate or a correlation, the interval is that of
     log((value - low) / (high - value)), with its variance by the delta method: it stays within the
     bounds, and in simulations of 3 and 5 runs holds the truth in 94 to 96 % (for a correlation it
-    is that of Fisher's z). Without a variance, and at a bound, there is none.
+    is that of Fisher's z). Where only the least value is known, the greatest being infinite, it is
+    that of log(value - low). Without a variance, and at a bound, there is none.
 
     Raises:
         ImportError: SciPy, of the extra ``agents``, is not installed.
@@ -143,9 +144,12 @@ def t_estimate(
     if bounds is None:
         return Estimate(value, value - half, value + half)
     low, high = bounds
-    share = (value - low) / (high - low)
-    if variance == 0 or not 0 < share < 1:
+    if variance == 0 or not low < value < high:
         return Estimate(value, -np.inf, np.inf)
+    if np.isinf(high):
+        factor = np.exp(half / (value - low))
+        return Estimate(value, *(low + (value - low) * each for each in (1 / factor, factor)))
+    share = (value - low) / (high - low)
     centre, half = np.log(share / (1 - share)), half / (high - low) / (share * (1 - share))
     least, most = (low + (high - low) / (1 + np.exp(-z)) for z in (centre - half, centre + half))
     return Estimate(value, float(least), float(most))
@@ -164,7 +168,8 @@ def mean_estimate(parts: Sequence[np.ndarray], bounds: Interval | None = None) -
     """
     value = float(np.mean([part.mean() for part in parts]))
     variance, freedom = sum_variance([mean_variance(part) for part in parts])
-    if variance == 0 and bounds is not None and min(part.shape[1] for part in parts) > 1:
+    repeated = min(part.shape[1] for part in parts) > 1
+    if variance == 0 and repeated and bounds is not None and np.isfinite(bounds).all():
         low, high = bounds
         share = wilson((value - low) / (high - low), sum(part.size for part in parts))
         return Estimate(value, *(low + (high - low) * each for each in share.interval))

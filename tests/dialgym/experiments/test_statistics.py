@@ -122,6 +122,14 @@ def test_a_bounded_figure_has_an_interval_within_its_bounds():
     assert scaled.interval == pytest.approx(tuple(50 + 50 * fisher))
 
 
+def test_what_cannot_be_negative_has_an_interval_above_nothing():
+    plain, bounded = (seed_estimate(np.array([1.0, 9.0]), b) for b in (None, (0.0, np.inf)))
+    assert plain.low < 0
+    spread = (plain.high - 5) / 5  # of the logarithm, by the delta method
+    assert bounded.interval == pytest.approx((5 * np.exp(-spread), 5 * np.exp(spread)))
+    assert not seed_estimate(np.full(3, 7.0), (0.0, np.inf)).is_bounded
+
+
 def test_a_rate_that_is_the_same_in_all_runs_varies_by_its_episodes():
     whole = mean_estimate([np.full((3, 500), 100.0)], (0.0, 100.0))
     assert whole == pytest.approx(tuple(100 * each for each in wilson(1.0, 1500)))
