@@ -1,7 +1,6 @@
 """``dialgym play``: play a party at the terminal."""
 
 import secrets
-from collections.abc import Mapping
 from inspect import getdoc
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,6 +8,7 @@ from typing import Annotated, Any
 import typer
 from gymnasium.utils.seeding import np_random
 
+from dialgym.cli.check_user import with_settings_of
 from dialgym.cli.common import (
     EnvId,
     Param,
@@ -188,8 +188,9 @@ def play_dialogue(
     own, others = (policy_kwargs or {}, {}) if policy else ({}, policy_kwargs or {})
     loaded = isinstance(against, str) and not (against == LM or is_language_model(against))
     more = {**others, **({"trust": True} if loaded and trust else {})}
-    named_so = opponent if isinstance(opponent, Mapping) else {"name": opponent}
-    kwargs["simulator"] = {**named_so, **more} if more else opponent
+    kwargs["simulator"] = (
+        with_settings_of(opponent or {"name": None}, more, {}) if more else opponent
+    )
     number = secrets.randbelow(2**31) if seed is None else seed
     if policy is None:
         table = PlayConsole(dialogue.task, party, entry, expert)

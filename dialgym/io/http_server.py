@@ -176,7 +176,6 @@ def listening(command: str, host: str = "127.0.0.1", port: int = 0) -> socket.so
     Raises:
         ImportError: FastAPI or uvicorn is missing.
         OSError: the port is taken, or the host is not of this machine.
-        ImportError: what is to serve there is not installed.
     """
     check_installed(EXTRA, f"dialgym {command}", "fastapi", "uvicorn")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET

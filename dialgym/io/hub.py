@@ -227,11 +227,11 @@ def pinned(source: str | os.PathLike[str], folder: Path) -> str:
 def pinned_names(value: Any, commits_by_name: Mapping[str, str]) -> Any:
     """A value with its commit added to each text in it that is a name among those of `commits`."""
 
-    def pinned(text: str) -> str:
+    def with_commit(text: str) -> str:
         name = text.removeprefix(PREFIX).partition("@")[0]
         return str(Repository(name, commits_by_name[text])) if text in commits_by_name else text
 
-    return with_texts(value, pinned)
+    return with_texts(value, with_commit)
 
 
 def with_texts(value: Any, change: Callable[[str], str]) -> Any:
