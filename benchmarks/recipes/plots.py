@@ -8,13 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.recipes.tables import Line
+from benchmarks.recipes.tables import PREFIX, Line
 from dialgym.experiments.plots import COLOURS, INK, draw_interval, new_figure, save_figure, tidy
 from dialgym.experiments.statistics import seed_estimate
 
 RETURN = "return"
-PREFIX = ": "
-"""Ends the part of a method's name that a group of a recipe shares."""
 
 
 def plot(table: Sequence[Line], path: Path, figures: Mapping[str, str] | None = None) -> None:
@@ -53,8 +51,7 @@ def plot(table: Sequence[Line], path: Path, figures: Mapping[str, str] | None = 
 def _groups(table: Sequence[Line]) -> dict[str, list[Line]]:
     groups: dict[str, list[Line]] = {}
     for line in table:
-        group, _, rest = line.method.rpartition(PREFIX)
-        groups.setdefault(group if rest else "", []).append(line)
+        groups.setdefault(line.group, []).append(line)
     return groups
 
 

@@ -1,7 +1,9 @@
 """Scores of several training seeds as a table, with intervals over the seeds.
 
-A column of a recipe is a name of `BASE`; or by its title a figure, or ``[FIGURE, DIGITS]``. A
-figure that ends in `` %`` is shown in per cent.
+A column of a recipe is a name of `BASE`; or by its title a figure, or ``[FIGURE, DIGITS]``, or
+``[FIGURE, DIGITS, METHOD]`` for its difference to that of another method of the group, seed by seed;
+as the method ``start`` is the one that a method goes on from. A figure that ends in `` %`` is shown
+in per cent.
 """
 
 from __future__ import annotations
@@ -31,6 +33,10 @@ if TYPE_CHECKING:
 
 DIGITS = 3
 PERCENT = " %"
+START = "start"
+"""Stands for the method that a method goes on from."""
+PREFIX = ": "
+"""Ends the part of a method's name that a group of a recipe shares."""
 RATES = ("success", "found", "percentile", "true", "pass^1", "pass^2", "pass^3", "pass^4")
 BOUNDS = {
     **OF_MEASURES,
@@ -51,6 +57,8 @@ class Line:
         metrics: by name what the task measures (`Task.metrics`), and the learner's `turns`.
         measured: by name what hooks measure of a model.
         source: what stood in for the data that the settings name, or `AS_NAMED`.
+        seeds: of the trainings, each once.
+        start: the method that it goes on from.
     """
 
     method: str
@@ -60,6 +68,13 @@ class Line:
     metrics: Mapping[str, np.ndarray] = field(default_factory=dict)  # (S, E) each
     measured: Mapping[str, np.ndarray] = field(default_factory=dict)  # (S,) each
     source: str = AS_NAMED
+    seeds: tuple[int, ...] = ()
+    start: str | None = None
+
+    @property
+    def group(self) -> str:
+        """What its name shares with those of its group; "" where there are no groups."""
+        return self.method.rpartition(PREFIX)[0]
 
     @property
     def label(self) -> str:
@@ -85,6 +100,14 @@ class Line:
             return ""
         return f"{minimum_detectable_gap(100.0 * self.solved):.1f}"
 
+    def gain(self, name: str, other: Line) -> np.ndarray:
+        """(C,) differences of a figure to that of another line, of the C seeds that both have."""
+        common = [seed for seed in self.seeds if seed in other.seeds]
+        own, theirs = (
+            line.figure(name)[[line.seeds.index(seed) for seed in common]] for line in (self, other)
+        )
+        return own - theirs
+
     def figure(self, name: str) -> np.ndarray:
         """(S,) values of each seed, of metrics over the dialogues that were measured, which are not
         -1 (`Task.metrics`); NaN where nothing was."""
@@ -105,21 +128,24 @@ def lines(rows: Mapping[RecipeJob, Mapping[str, Any]]) -> list[Line]:
     groups: dict[str, list[RecipeJob]] = {}
     for job in rows:
         groups.setdefault(job.method.name, []).append(job)
-    return [_line(group[0], [rows[job] for job in group]) for group in groups.values()]
+    return [_line(group, [rows[job] for job in group]) for group in groups.values()]
 
 
-def _line(first: RecipeJob, rows: Sequence[Mapping[str, Any]]) -> Line:
+def _line(jobs: Sequence[RecipeJob], rows: Sequence[Mapping[str, Any]]) -> Line:
     """Of the rows of one method; of metrics those that all seeds have."""
+    method = jobs[0].method
     episodes = [row["episodes"] for row in rows]
     turns = {"turns": np.array([part["lengths"] for part in episodes])}
     return Line(
-        first.method.name,
-        first.method.environment,
+        method.name,
+        method.environment,
         np.array([part["returns"] for part in episodes]),
         np.array([part["solved"] for part in episodes]),
         turns | _together([row["metrics"] for row in rows]),
         _together([row["measured"] for row in rows]),
         rows[0]["hashes"]["source"],
+        tuple(job.seed for job in jobs),
+        method.start,
     )
 
 
@@ -148,26 +174,38 @@ BASE: dict[str, Column] = {
 def markdown(table: Sequence[Line], columns: Mapping[str, Any] | None = None) -> str:
     """A Markdown table of the columns, by default those of `BASE`."""
     chosen = columns or dict.fromkeys(name for name in BASE if name != "detectable gap")
-    made = {title: _column(title, given) for title, given in chosen.items()}
+    made = {title: _column(title, given, table) for title, given in chosen.items()}
     rows = [[column(line) for column in made.values()] for line in table]
     return markdown_table([list(made), *rows])
 
 
-def _column(title: str, given: Any) -> Column:
+def _column(title: str, given: Any, table: Sequence[Line]) -> Column:
     if given is None:
         return BASE[title]
-    name, digits = (given, DIGITS) if isinstance(given, str) else (given[0], int(given[1]))
+    parts = (given,) if isinstance(given, str) else tuple(given)
+    name, digits, other = parts + ("", DIGITS, None)[len(parts) :]
     scale, unit = (100, PERCENT) if name.endswith(PERCENT) else (1, "")
+    figure = name.removesuffix(PERCENT)
 
     def column(line: Line) -> str:
-        values = scale * line.figure(name.removesuffix(PERCENT))
-        if np.isnan(values).any():
+        values = scale * (line.figure(figure) if other is None else _gain(line, figure, other, table))
+        if not len(values) or np.isnan(values).any():
             return ""
         if unit and isinstance(given, str):
             return f"{values.mean():.1f}{unit}"
-        return f"{with_interval(values, digits, bounds_of(name))}{unit}"
+        bounds = bounds_of(name) if other is None else None
+        return f"{with_interval(values, digits, bounds)}{unit}"
 
     return column
+
+
+def _gain(line: Line, figure: str, other: str, table: Sequence[Line]) -> np.ndarray:
+    """Differences to the method `other` of its group; none to itself, or where it has no rows."""
+    name = line.start if other == START else line.group + PREFIX * bool(line.group) + other
+    return next(
+        (line.gain(figure, one) for one in table if one.method == name and one is not line),
+        np.empty(0),
+    )
 
 
 def report(recipe: Recipe, table: Sequence[Line]) -> str:

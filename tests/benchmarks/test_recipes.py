@@ -16,7 +16,7 @@ from benchmarks.recipes import rows
 from benchmarks.recipes.job import RecipeJob, jobs_of, perform
 from benchmarks.recipes.plots import plot
 from benchmarks.recipes.recipe import Method, Recipe, names, read_recipe
-from benchmarks.recipes.tables import Line, lines, markdown, report
+from benchmarks.recipes.tables import PREFIX, START, Line, lines, markdown, report
 from dialgym.io.checksums import write_json_checked
 
 ID = "dialgym/Wordle-20-v0"
@@ -247,6 +247,39 @@ def test_columns_are_figures_in_digits_or_in_per_cent():
         "| --- | --- | --- | --- | --- |",
         "| -2.000 | 0.5 | 50.0 % | 50.0 % |  |",
     ]
+
+
+def line_of(method, returns, seeds, start=None):
+    """A line of trainings of one dialogue each."""
+    column = np.array(returns)[:, None]
+    return Line(method, ID, column, column > -2, seeds=seeds, start=start)
+
+
+def test_gains_are_differences_seed_by_seed_to_a_method_of_the_group():
+    table = [
+        line_of("words: BC", [-3.0, -9.0, -5.0], (0, 1, 2)),
+        line_of("words: PPO", [-8.0, -3.0, -7.0], (1, 2, 3), start="words: BC"),
+        line_of("things: BC", [-1.0], (0,)),
+        line_of("things: PPO", [-0.5], (1,), start="words: BC"),
+    ]
+    columns = {"method": None, "over": ["return", 1, "BC"], "begun": ["return", 1, "start"]}
+    rows = [line.split(" | ") for line in markdown(table, columns).splitlines()[2:]]
+    gain = "1.5 [-4.9, 7.9]"  # of seeds 1 and 2: -8 + 9, -3 + 5
+    assert rows == [
+        ["| words: BC", "", " |"],
+        ["| words: PPO", gain, f"{gain} |"],
+        ["| things: BC", "", " |"],
+        ["| things: PPO", "", "8.5 |"],
+    ]
+
+
+@pytest.mark.parametrize("name", names())
+def test_gains_are_over_methods_that_each_group_has(name):
+    recipe = read_recipe(name)
+    groups = {method.rpartition(PREFIX)[:2] for method in recipe.methods}
+    for column in recipe.columns.values():
+        for other in column[2:] if isinstance(column, list) else ():
+            assert other == START or all("".join((*g, other)) in recipe.methods for g in groups)
 
 
 def test_a_table_has_the_metrics_that_all_seeds_have():
