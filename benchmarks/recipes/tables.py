@@ -1,9 +1,9 @@
 """Scores of several training seeds as a table, with intervals over the seeds.
 
 A column of a recipe is a name of `BASE`; or by its title a figure, or ``[FIGURE, DIGITS]``, or
-``[FIGURE, DIGITS, METHOD]`` for its difference to that of another method of the group, seed by seed;
-as the method ``start`` is the one that a method goes on from. A figure that ends in `` %`` is shown
-in per cent.
+``[FIGURE, DIGITS, METHOD]`` for its difference to that of another method of the group, seed by
+seed; as the method ``start`` is the one that a method goes on from. A figure that ends in `` %`` is
+shown in per cent.
 """
 
 from __future__ import annotations
@@ -188,13 +188,13 @@ def _column(title: str, given: Any, table: Sequence[Line]) -> Column:
     figure = name.removesuffix(PERCENT)
 
     def column(line: Line) -> str:
-        values = scale * (line.figure(figure) if other is None else _gain(line, figure, other, table))
+        values = line.figure(figure) if other is None else _gain(line, figure, other, table)
         if not len(values) or np.isnan(values).any():
             return ""
         if unit and isinstance(given, str):
-            return f"{values.mean():.1f}{unit}"
+            return f"{scale * values.mean():.1f}{unit}"
         bounds = bounds_of(name) if other is None else None
-        return f"{with_interval(values, digits, bounds)}{unit}"
+        return f"{with_interval(scale * values, digits, bounds)}{unit}"
 
     return column
 
