@@ -174,16 +174,22 @@ class _Draws:
 
         if not self.temperature:
             return scores
-        order = scores.double().div(self.temperature).softmax(-1).sort(-1, descending=True)
-        before = order.values.cumsum(-1) - order.values
-        kept = order.values.masked_fill(before >= self.top_p, 0.0)
+        chances = scores.double().div(self.temperature).softmax(-1)
+        below = self._nucleus(chances).cumsum(-1)
         drawn = torch.cat(
             [torch.rand(1, generator=g, dtype=torch.float64) for g in self.generators]
         )
-        reached = (1 - drawn.to(kept.device))[:, None] * kept.sum(-1, keepdim=True)
-        place = torch.searchsorted(kept.cumsum(-1), reached).clamp(max=scores.shape[-1] - 1)
-        token = order.indices.gather(-1, place)
+        reached = (1 - drawn.to(below.device))[:, None] * below[:, -1:]  # above 0: none left out
+        token = torch.searchsorted(below, reached)
         return torch.full_like(scores, -torch.inf).scatter(-1, token, 0.0)
+
+    def _nucleus(self, chances: Any) -> Any:
+        """Probabilities (B, V), 0 outside of the smallest set that has `top_p`."""
+        if self.top_p >= 1:  # sorting a vocabulary costs more than a small model's logits
+            return chances
+        order = chances.sort(-1, descending=True)
+        outside = order.values.cumsum(-1) - order.values >= self.top_p
+        return chances.scatter(-1, order.indices, order.values.masked_fill(outside, 0.0))
 
 
 def _most_tokens(body: Mapping[str, Any]) -> int:
