@@ -8,6 +8,22 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 TOKEN_ID = "token_id:"
+NEUTRAL = MappingProxyType(
+    {
+        "temperature": 1.0,
+        "top_p": 1.0,
+        "top_k": -1,
+        "min_p": 0.0,
+        "repetition_penalty": 1.0,
+        "presence_penalty": 0.0,
+        "frequency_penalty": 0.0,
+    }
+)
+"""Settings by which tokens are drawn with the model's own probabilities. All are sent: for others
+vLLM takes the model's ``generation_config.json``, SGLang its ``--preferred-sampling-params``, and
+tokens would be of another distribution than their log-probabilities."""
+HINTS = MappingProxyType({"/collective_rpc": "start vLLM with VLLM_SERVER_DEV_MODE=1"})
+"""Advice for a path that a server does not have."""
 
 
 class Sampled(NamedTuple):
@@ -64,8 +80,7 @@ def _vllm_body(asked: Request) -> dict[str, Any]:
     return {
         "prompt": [*asked.prompt],
         "max_tokens": asked.most,
-        "temperature": 1.0,
-        "top_p": 1.0,
+        **NEUTRAL,
         "seed": asked.seed,
         "stop_token_ids": [asked.end],
         "logprobs": 0,
@@ -101,8 +116,7 @@ def _vllm_load(folder: str) -> list[tuple[str, dict[str, Any]]]:
 def _sglang_body(asked: Request) -> dict[str, Any]:
     sampling = {
         "max_new_tokens": asked.most,
-        "temperature": 1.0,
-        "top_p": 1.0,
+        **NEUTRAL,
         "stop_token_ids": [asked.end],
         "skip_special_tokens": False,
         "sampling_seed": asked.seed,
@@ -128,6 +142,7 @@ def _sglang_scores(answer: Any, ids: int) -> list[Any]:
 
 def _sglang_load(folder: str) -> list[tuple[str, dict[str, Any]]]:
     told = {"model_path": folder, "flush_cache": True, "weight_version": Path(folder).name}
+    told |= {"abort_all_requests": True}  # such as one that we gave up: none may hold the cache
     return [("/update_weights_from_disk", told)]
 
 

@@ -23,7 +23,7 @@ from dialgym.language.tokenizers import END, TAGS
 UNKNOWN = -1
 """Version of weights that nobody has sent."""
 SAME = 0.05
-"""Mean difference of log-probabilities that one server's arithmetic has for the same weights."""
+"""Most mean difference of log-probabilities by the same weights, in another arithmetic."""
 
 
 @dataclass
@@ -93,6 +93,7 @@ class ServedSampler:
         self.known: Utterance | None = None  # the longest that was sampled by the server's weights
         self.weights = ""  # as the server calls them
         self.checked = 0  # updates, when the server was last known to have its weights
+        self.warned = False  # that it samples by others
         self.waiting: dict[int, Utterance] = {}
         self.asked: dict[int, tuple[np.ndarray, int, Future[Sampled]]] = {}
         self.staleness: list[int] = []
@@ -148,7 +149,20 @@ class ServedSampler:
         return {"staleness_mean": float(np.mean(ages)), "staleness_max": float(max(ages))}
 
     def importance(self, log_ratio: Tensor) -> Tensor:
-        """Truncated importance weights (N,), from log pi / pi_sampled (N,)."""
+        """Truncated importance weights (N,), from log pi / pi_sampled (N,).
+
+        Where all tokens are of the policy's own weights, and the two differ, a warning says so.
+        """
+        apart = float(log_ratio.abs().mean())
+        if apart > SAME and not self.warned and not any(self.staleness):
+            self.warned = True
+            warnings.warn(
+                f"server {self.server.url}: the log-probabilities of what it sampled by the "
+                f"weights it was sent are {apart:.2f} from the policy's, and {SAME} are expected "
+                "at most. Does it serve the same model, in the same precision (--dtype), without "
+                "quantisation, and did it load all weights?",
+                stacklevel=2,
+            )
         return log_ratio.exp().clamp(max=self.server.importance_cap)
 
     # Weights

@@ -14,7 +14,7 @@ from itertools import count
 from typing import Any
 from urllib.parse import urlsplit
 
-from agents.serving.apis import APIS, Request, Sampled
+from agents.serving.apis import APIS, HINTS, Request, Sampled
 from dialgym.errors import finite_number, one_of, whole_number
 from dialgym.io.chat_service import AGAIN, service_key, without_key
 
@@ -184,10 +184,15 @@ class Client:
         for attempt in count():
             try:
                 for path, body in self.api.load(folder):
-                    self._post(path, body)
+                    self._check_success(path, self._post(path, body))
                 return
             except LostServer as error:
                 self.pause(attempt, error)
+
+    def _check_success(self, path: str, answer: Any) -> None:
+        """Raise an error for a refusal of status 200, as of a cache that a request still holds."""
+        if isinstance(answer, dict) and answer.get("success") is False:
+            raise LostServer(f"{path}: {self._cut(answer)}")
 
     def pause(self, attempt: int, last: LostServer) -> None:
         """Wait after a failed attempt, of which the first is 0.
@@ -237,7 +242,8 @@ class Client:
                 f"{where} is redirected, status {status}, to {self._cut(target)!r}, which is not "
                 "followed; expected an answer. Give the address that answers as url"
             )
-        return ServerError(f"{where} refuses, status {status}: {said}")
+        hint = f"; {HINTS[path]}" if status == 404 and path in HINTS else ""
+        return ServerError(f"{where} refuses, status {status}: {said}{hint}")
 
     def _exchange(self, path: str, content: bytes) -> tuple[int, str, bytes]:
         """Status, address of a redirection, and body of an answer."""

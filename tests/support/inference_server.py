@@ -13,9 +13,27 @@ import torch
 
 from agents.models.pretrained import pretrained
 
+GENERATION = {
+    "temperature": 0.6,
+    "top_p": 0.8,
+    "top_k": 2,
+    "min_p": 0.1,
+    "repetition_penalty": 1.5,
+    "presence_penalty": 0.5,
+    "frequency_penalty": 0.5,
+}
+"""A model's ``generation_config.json``, which vLLM reads for what a request does not say."""
+NEUTRAL = (1.0, 1.0, -1, 0.0, 1.0, 0.0, 0.0)
+"""Values of the same settings with which a token is drawn by the model's own probabilities."""
+SGLANG = {*GENERATION, "max_new_tokens", "stop_token_ids", "skip_special_tokens", "sampling_seed"}
+"""Of the sampling parameters that SGLang (0.5.23) knows, those that are sent; others it refuses."""
+
 
 class InferenceServer:
     """A model that `save_pretrained` wrote, served in the form of vLLM and of SGLang.
+
+    Answers are those of vLLM 0.32 and SGLang 0.5.23. Log-probabilities are the model's own,
+    however a token was drawn.
 
     Attributes:
         loaded: folders whose weights it took, in order.
@@ -23,12 +41,13 @@ class InferenceServer:
         slow: seconds that each of the next answers takes, one after the other.
         sampled: requests that were answered.
         killed_after: of that many it breaks off connections; None for never.
+        held: resets of the cache that fail, as while a request is running.
     """
 
     def __init__(self) -> None:
         self.loaded: list[str] = []
         self.model: Any = None
-        self.most = self._now = self.sampled = 0
+        self.most = self._now = self.sampled = self.held = 0
         self.slow: list[float] = []
         self.killed_after: int | None = None
         self._lock = threading.Lock()
@@ -60,9 +79,9 @@ class InferenceServer:
             folder = body.get("model_path") or body["kwargs"]["weights_path"]
             self.model = pretrained("AutoModelForCausalLM", Path(folder)).eval()
             self.loaded.append(Path(folder).name)
-            return 200, {}
+            return self._flushed(body) if "model_path" in body else (200, {"results": [None]})
         if path == "/reset_prefix_cache":
-            return 200, {}
+            return self._flushed({})
         if path not in ("/v1/completions", "/generate"):
             return 404, {"error": f"no {path}"}
         with self._lock:
@@ -76,10 +95,19 @@ class InferenceServer:
             with self._lock:
                 self._now -= 1
 
+    def _flushed(self, body: dict[str, Any]) -> tuple[int, Any]:
+        """Status and answer of a reset; SGLang aborts what is running where it is asked to."""
+        held = self.held > 0 and not body.get("abort_all_requests")
+        self.held -= held
+        status = 400 if held and body else 200
+        return status, {"success": not held, "message": "not flushed: requests are running" * held}
+
     def _sampled(self, body: dict[str, Any]) -> tuple[int, Any]:
         if self.model is None:
             return 503, {"error": "no weights yet"}
         asked = body.get("sampling_params") or body
+        if "input_ids" in body and not asked.keys() <= SGLANG:
+            return 400, {"error": f"unknown field of {sorted(asked)}"}
         ids = body.get("prompt") or body["input_ids"]
         most, seed = (
             asked.get("max_tokens") or asked["max_new_tokens"],
@@ -87,7 +115,8 @@ class InferenceServer:
         )
         with self._lock:
             self.sampled += 1
-            tokens, log_probs = self._draw(ids, most, asked["stop_token_ids"][0], seed)
+            free = tuple(asked.get(name, GENERATION[name]) for name in GENERATION) == NEUTRAL
+            tokens, log_probs = self._draw(ids, most, asked["stop_token_ids"][0], seed, free)
         if "prompt" in body:
             named = [f"token_id:{token}" for token in tokens]
             found = {"tokens": named, "token_logprobs": log_probs}
@@ -97,13 +126,14 @@ class InferenceServer:
 
     @torch.no_grad()
     def _draw(
-        self, ids: list[int], most: int, end: int, seed: int
+        self, ids: list[int], most: int, end: int, seed: int, free: bool
     ) -> tuple[list[int], list[float]]:
         generator, tokens, log_probs = torch.Generator().manual_seed(seed), [], []
         while len(tokens) < most and tokens[-1:] != [end]:
             logits = self.model(input_ids=torch.tensor([ids + tokens])).logits[0, -1]
             found = logits.float().log_softmax(-1)
-            tokens.append(int(found.exp().multinomial(1, generator=generator)))
+            drawn = found.exp().multinomial(1, generator=generator) if free else found.argmax()
+            tokens.append(int(drawn))
             log_probs.append(float(found[tokens[-1]]))
         return tokens, log_probs
 

@@ -57,6 +57,41 @@ def test_log_probabilities_are_those_of_the_trainer(kind, api, served, tmp_path)
     assert np.unique(said).size > 3
 
 
+@pytest.mark.parametrize("api", list(APIS))
+def test_a_models_own_settings_of_sampling_are_not_used(api, served, tmp_path):
+    """Else tokens are drawn of fewer than their log-probabilities are told of."""
+    model = made(GRPO, served, tmp_path, changes={"api": api})
+    rollout(model)
+    prompt = model.served.known.prompt.tolist()
+    drawn = [model.served.client.sample(Request(prompt, 1, 1, n)).tokens[0] for n in range(12)]
+    assert len({*drawn}) > 2
+
+
+def test_a_server_that_samples_by_other_weights_than_it_was_sent_is_told_of(served, tmp_path):
+    """As by a head that was not loaded, or in a coarse precision."""
+    model = made(GRPO, served, tmp_path)
+    rollout(model)
+    with torch.no_grad():
+        for weight in served.model.parameters():
+            weight.mul_(1.2)
+    with pytest.warns(UserWarning, match=r"from the policy's, and 0.05 .* \(--dtype\)"):
+        rollout(model)
+
+
+@pytest.mark.parametrize(("api", "loads"), [("vllm", 3), ("sglang", 1)])
+def test_weights_count_as_sent_when_the_cache_of_former_ones_is_empty(
+    api, loads, served, tmp_path, recwarn
+):
+    """A request that was given up may still hold it; SGLang is told to abort such."""
+    served.held = 2
+    model = made(GRPO, served, tmp_path, changes={"api": api})
+    rollout(model)
+    assert served.loaded == ["update-0"] * loads
+    assert any("reset_prefix_cache: {'success': False" in str(w.message) for w in recwarn) == (
+        loads > 1
+    )
+
+
 def test_values_are_those_of_the_policy(served, tmp_path):
     model = made(SequencePPO, served, tmp_path)
     with torch.no_grad():
@@ -264,6 +299,9 @@ def test_a_refusal_is_not_tried_again(served, monkeypatch):
     client = Client(RolloutServer(served.url, "weights"))
     with pytest.raises(ServerError, match=r"refuses, status 400: .*no such model"):
         client.sample(Request([1], 4, 2, 0))
+    monkeypatch.setattr(served, "answer", lambda path, body: (404, {"detail": "Not Found"}))
+    with pytest.raises(ServerError, match=r"collective_rpc refuses.*VLLM_SERVER_DEV_MODE=1"):
+        client.load("weights")
     monkeypatch.setattr(served, "answer", lambda path, body: (503, {}))
     with pytest.raises(LostServer, match="status 503"):
         client.sample(Request([1], 4, 2, 0))
