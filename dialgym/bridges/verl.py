@@ -37,11 +37,13 @@ def rows(id_or_task: Environment, count: int, seed: int = 0, **settings: Any) ->
         count: rows.
 
     Returns:
-        Those of `dialgym.bridges.rows.rows_of`, with the ``agent_name`` of the loop, and the id as
-        the ``data_source`` of verl's metrics.
+        Those of `dialgym.bridges.rows.rows_of`, with the ``agent_name`` of the loop, the id as
+        the ``data_source`` of verl's metrics, and the seed as the ``index`` of its traces.
     """
     made = rows_of(id_or_task, count, seed, **settings)
-    return [{**row, "agent_name": NAME, "data_source": row["env_id"]} for row in made]
+    for row in made:
+        row.update(agent_name=NAME, data_source=row["env_id"], extra_info={"index": row["seed"]})
+    return made
 
 
 class DialogueLoop:
@@ -99,7 +101,7 @@ class DialogueLoop:
                 break
             text = dialogue.say(turn.token_ids, turn.log_probs or None)
             dialogue.hear(await asyncio.to_thread(chat.step, text))
-        return _output(dialogue, outputs, seconds)
+        return _output(dialogue, outputs, seconds, sampling_params.get("logprobs"))
 
     def _check_prompt(self, length: int) -> None:
         most = self._rollout.prompt_length
@@ -110,11 +112,11 @@ class DialogueLoop:
             )
 
 
-def _output(dialogue: TokenChat, outputs: list[Any], seconds: dict[str, float]) -> Any:
+def _output(dialogue: TokenChat, outputs: list[Any], seconds: Mapping, logprobs: Any) -> Any:
     types = require("verl.experimental.agent_loop.agent_loop", None, PURPOSE)
     done, told = dialogue.completion, dialogue.outcome()
     steps = {**outputs[-1].extra_fields, **outputs[0].extra_fields}  # of the weights
-    told_all = all(turn.log_probs for turn in outputs if turn.token_ids)
+    told_all = logprobs and all(turn.log_probs for turn in outputs if turn.token_ids)
     steps["max_global_steps"] = outputs[-1].extra_fields.get("max_global_steps")
     return types.AgentLoopOutput(
         prompt_ids=dialogue.tokens.ids[: dialogue.tokens.prompt_length],

@@ -36,7 +36,8 @@ class Server:
 
     async def generate(self, request_id, *, prompt_ids, sampling_params, **others):
         ids = Characters()(next(self.words))["input_ids"]
-        return SimpleNamespace(token_ids=ids, log_probs=[-0.1] * len(ids), extra_fields={})
+        told = {"log_probs": [-0.1] * len(ids), "stop_reason": "completed", "extra_fields": {}}
+        return SimpleNamespace(token_ids=ids, **told)
 
 
 (row,) = verl.rows("Wordle-20-v0", 1, seed=3)  # for a parquet file: Dataset.from_list(rows)
@@ -53,7 +54,7 @@ config = SimpleNamespace(actor_rollout_ref=SimpleNamespace(rollout=lengths))
 loop = verl.DialogueLoop(
     SimpleNamespace(config=config), Server(), Characters(), SimpleNamespace(config={})
 )
-output = asyncio.run(loop.run({"temperature": 1.0}, **row))
+output = asyncio.run(loop.run({"temperature": 1.0, "logprobs": True}, **row))
 letters = zip(Characters().decode(output.response_ids, False), output.response_mask)
 print("".join([f"[{letter}]" if own else letter for letter, own in letters]))
 print(output.reward_score, output.extra_fields["turn_scores"])

@@ -15,7 +15,7 @@ def server():
     """A new server; NeMo-Gym's own is a pydantic model that a runner gives its configuration."""
     with standing_in("resources_servers"):
         form = nemo_gym.server()
-    return form.model_construct(session_state={}) if hasattr(form, "model_construct") else form()
+    return form.model_construct(session_state={})
 
 
 def response(text):

@@ -61,8 +61,14 @@ class AgentLoopOutput:
 class GymnasiumServer:
     """Base of servers of NeMo-Gym (0.7.0, ``resources_servers/gymnasium/base.py``)."""
 
-    def __init__(self, config=None, server_client=None):
-        self.session_state: dict[str | None, Any] = {}
+    session_state: dict[str | None, Any]
+
+    @classmethod
+    def model_construct(cls, **fields):
+        """As of pydantic's models, of which it is one; a runner gives it a configuration."""
+        made = cls()
+        vars(made).update(fields)
+        return made
 
     async def reset(self, metadata: dict, session_id: str | None = None):
         return None, {}

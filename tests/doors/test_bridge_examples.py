@@ -1,12 +1,15 @@
 """Every example of a door runs, as a user would run it, where the library of its extra is."""
 
 import re
+import runpy
 import subprocess
 import sys
+from importlib import util
 from pathlib import Path
 
 import pytest
 
+from tests.doors.stand_ins import standing_in
 from tests.support.waiting import HANG_GUARD
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples" / "bridges").glob("*.py"))
@@ -24,3 +27,24 @@ def test_example(path: Path, tmp_path: Path):
     )
     assert run.returncode == 0, run.stderr
     assert "system: " in run.stdout
+
+
+@pytest.mark.parametrize(
+    ("stem", "library", "heard"),
+    [
+        ("05_verl", "verl", "[-1.0, -1.0]"),
+        ("07_nemo_gym", "resources_servers", "'turn_rewards': [-1.0, -1.0]"),
+    ],
+)
+def test_example_plays_where_its_library_is_installed(
+    stem, library, heard, tmp_path, monkeypatch, capsys
+):
+    """Each looks for its library itself, and would else end after its rows."""
+    pytest.importorskip("transformers", reason="needs the extra `agents`")
+    monkeypatch.chdir(tmp_path)
+    (path,) = [each for each in EXAMPLES if each.stem == stem]
+    find = util.find_spec
+    with standing_in(library):
+        monkeypatch.setattr(util, "find_spec", lambda name, *_: name == library or find(name, *_))
+        runpy.run_path(str(path), run_name="__main__")
+    assert heard in capsys.readouterr().out

@@ -8,7 +8,7 @@ pytest.importorskip("transformers", reason="needs the extra `agents`")
 
 from dialgym.bridges import verl
 from tests.doors.token_record import END, TOKENIZER, sampled
-from tests.doors.verl_player import Scripted, rollout
+from tests.doors.verl_player import SAMPLING, Scripted, rollout
 from tests.support.chat_templates import tokenizer_with
 
 ID, WORDS = "Wordle-20-v0", ("quiet", "crisp", "level", "habit", "usage", "power")
@@ -30,7 +30,7 @@ def test_a_session_is_asked_for_what_follows_all_that_was_said():
     output = rollout(row_of(), server, max_new_tokens=40)
     requests, prefixes, sampling = zip(*server.asked)
     assert len({*requests}) == 1  # of one session, so that its cache is found again
-    assert all(given == {"temperature": 1.0, "max_tokens": 40} for given in sampling)
+    assert all(given == {**SAMPLING, "logprobs": True, "max_tokens": 40} for given in sampling)
     whole = output.prompt_ids + output.response_ids
     assert all(whole[: len(prefix)] == prefix for prefix in prefixes)
     assert prefixes[0] == output.prompt_ids
@@ -50,8 +50,24 @@ def test_a_prompt_that_verl_would_cut_is_refused():
         rollout({"seed": 1}, Scripted(sampled(WORDS)))
 
 
-def test_log_probabilities_are_told_where_the_server_tells_them():
-    assert rollout(row_of(), Scripted(sampled(WORDS), logprobs=False)).response_logprobs is None
+@pytest.mark.parametrize("aborted", [False, True])
+def test_log_probabilities_are_told_where_they_are_wanted(aborted):
+    """In a batch of verl all members have them, or none has: also one of which nothing was said."""
+
+    class Aborting(Scripted):
+        async def generate(self, request_id, **asked):
+            answer = await super().generate(request_id, **asked)
+            if aborted:
+                answer.token_ids, answer.log_probs, answer.stop_reason = [], None, "aborted"
+            return answer
+
+    told = [rollout(row_of(), Aborting(sampled(WORDS)), logprobs=wish) for wish in (True, False)]
+    assert len(told[0].response_logprobs) == len(told[0].response_ids)
+    assert told[1].response_logprobs is None
+
+
+def test_rows_have_indices_of_their_own():
+    assert [row["extra_info"] for row in verl.rows(ID, 2, seed=3)] == [{"index": 3}, {"index": 4}]
 
 
 def test_steps_of_the_weights_are_those_of_the_first_and_of_the_last_turn():
@@ -99,7 +115,7 @@ def test_verl_makes_the_loop_and_takes_its_output():
         data_config=DictConfigWrap(config.data),
         tools=ToolListWrap([]),
     )
-    output = asyncio.run(loop.run({}, **row_of()))
+    output = asyncio.run(loop.run({**SAMPLING, "logprobs": True}, **row_of()))
     tensors = output.as_dict()
     assert tensors["rm_scores"].sum().item() == output.reward_score
     assert tensors["response_mask"].sum().item() == sum(output.response_mask)

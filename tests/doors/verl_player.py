@@ -10,11 +10,15 @@ from tests.doors.token_record import TOKENIZER, record_of_tokens, sampled
 LENGTH = 10**6
 
 
+SAMPLING = {"temperature": 1.0, "top_p": 1.0, "top_k": -1, "repetition_penalty": 1.0}
+"""As verl's worker gives them, beside ``logprobs``, which are ``rollout.calculate_log_probs``."""
+
+
 class Scripted:
     """A server that says turns one after the other, in the form of verl's ``LLMServerClient``."""
 
-    def __init__(self, turns, logprobs=True):
-        self.turns, self.logprobs, self.asked = iter(turns), logprobs, []
+    def __init__(self, turns):
+        self.turns, self.asked = iter(turns), []
 
     async def generate(self, request_id, *, prompt_ids, sampling_params, **others):
         from verl.workers.rollout.replica import TokenOutput
@@ -22,7 +26,7 @@ class Scripted:
         self.asked.append((request_id, prompt_ids, sampling_params))
         ids = next(self.turns)
         steps = {"min_global_steps": len(self.asked), "max_global_steps": len(self.asked)}
-        chances = [-1.0] * len(ids) if self.logprobs else None
+        chances = [-1.0] * len(ids) if sampling_params["logprobs"] else None
         return TokenOutput(token_ids=ids, log_probs=chances, extra_fields=steps)
 
 
@@ -45,10 +49,11 @@ def loop_of(
     )
 
 
-def rollout(row, server, **settings):
+def rollout(row, server, logprobs=True, **settings):
     """The output of a loop for a row."""
+    sampling = {**SAMPLING, "logprobs": logprobs}
     with standing_in("verl"):
-        return asyncio.run(loop_of(server, **settings).run({"temperature": 1.0}, **row))
+        return asyncio.run(loop_of(server, **settings).run(sampling, **row))
 
 
 def play(env_id, settings, seed, texts):
