@@ -118,18 +118,18 @@ def ranking_caption(ranking: Ranking) -> str:
         more += f" WITHOUT A CHECKSUM: files of {', '.join(ranking.unsealed)}."
     return (
         f"{panel.label}: {panel.description} Ranked by {UNITS[ranking.metric]}, the mean over "
-        f"environments{_units(ranking.metric, most)}; in brackets the 95 % interval, Student's t over runs"
-        f"{within}{episodes}. Rows are tied, and their ranks overlap, unless Welch's t test tells "
-        f"them apart with Holm's correction over {_pairs(ranking)}: no rank is wrong in about 95 % "
-        "of such tables (in simulations 89 to 100 %). Rows that lack environments have no rank. In "
-        "round brackets the way of playing; other way: the "
-        "same policy played greedily, or drawn. Better than next: probability that a run is better "
+        f"environments{_units(ranking.metric, most)}; in brackets the 95 % interval, Student's t "
+        f"over runs{within}{episodes}. Rows are tied, and their ranks overlap, unless Welch's t "
+        f"test tells them apart with Holm's correction over {_pairs(ranking)}: no rank is "
+        "wrong in about 95 % of such tables (in simulations 89 to 100 %). Rows that lack "
+        "environments have no rank. In round brackets the way of playing; other way: the same "
+        "policy played greedily, or drawn. Better than next: probability that a run is better "
         f"than one of the next row.{more}{gap}"
     )
 
 
 def _units(metric: str, environments: int) -> str:
-    """What is said where returns of several environments are averaged."""
+    """The words for means of returns over several environments; empty for other means."""
     return OWN_UNITS if metric == RETURN and environments > 1 else ""
 
 
