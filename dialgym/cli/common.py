@@ -16,7 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as RichProgress
 
 from dialgym.errors import did_you_mean
-from dialgym.io.files import check_writable, parse_yaml
+from dialgym.io.files import check_writable, parse_setting
 from dialgym.io.model_settings import SPENT, BudgetSpentError, usage_text
 from dialgym.io.saved_models import CHECKPOINT, ZOO, zoo_names
 from dialgym.io.sigterm import exit_status
@@ -220,23 +220,7 @@ def settings(pairs: Sequence[str] | None, option: str = "--set") -> dict[str, An
     Raises:
         ValueError: a pair has no ``=``, or its value is no YAML.
     """
-    return dict(_pair(text, option) for text in pairs or ())
-
-
-def _pair(text: str, option: str) -> tuple[str, Any]:
-    name, equals, value = text.partition("=")
-    try:
-        if name and equals:
-            read = parse_yaml(value, option)
-            return name, float(read) if _is_power(read) else read
-    except ValueError:
-        pass
-    raise ValueError(f"{option}: expected KEY=VALUE, such as words=50; got {text!r}.")
-
-
-def _is_power(value: Any) -> bool:
-    """Return True for a number such as 1e-4, which YAML 1.1 reads as text."""
-    return isinstance(value, str) and bool(re.fullmatch(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+", value))
+    return dict(parse_setting(text, option) for text in pairs or ())
 
 
 def numbers(text: str, option: str = "--seeds") -> list[int]:

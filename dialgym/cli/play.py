@@ -27,7 +27,7 @@ from dialgym.simulators import Speaker
 from dialgym.simulators.human import examples, turns_of
 from dialgym.simulators.language_model import LM, LanguageModelSpeaker, is_language_model
 from dialgym.tasks import Task
-from dialgym.tasks.lookup import find_task, option_as_written
+from dialgym.tasks.lookup import find_task, parse_options
 from dialgym.views.dialogue import Dialogue
 from dialgym.views.speakers import other_party
 
@@ -80,11 +80,13 @@ def play(
     would say, /undo takes back what you said last, /quit ends. Lines may be piped in. A setting
     by -p is of --policy, or where you play, of --against.
     """
+    from dialgym.rollouts.player import rules_of
+
     entry = entry_of(id)
     if hints and policy is not None:
         raise ValueError("--hints: for who plays; expected no --policy, which is watched instead")
     kwargs = {**(find_task(entry.row.task).for_people if policy is None else {}), **settings(set_)}
-    fixed = written_options(entry, kwargs, option)
+    fixed = parse_options(rules_of(entry, kwargs), option, "--option") if option else {}
     chosen = settings(param, "--param")
     if against and kwargs.get("simulator"):
         raise ValueError("--against and a setting simulator: both are the other party; give one.")
@@ -95,26 +97,6 @@ def play(
         console.print(told, soft_wrap=True)
         return
     play_dialogue(entry, as_, against, kwargs, fixed, policy, hints, seed, trust, chosen, ratings)
-
-
-def written_options(
-    entry: RegistryEntry, kwargs: dict[str, Any], pairs: list[str] | None
-) -> dict[str, Any]:
-    """Options of reset from NAME=VALUE texts, in the words of the environment made with `kwargs`.
-
-    Raises:
-        ValueError: a text has no =, its value is no YAML, or the environment refuses `kwargs`.
-    """
-    from dialgym.rollouts.player import rules_of
-
-    given = settings(pairs, "--option")
-    if not given:
-        return {}
-    task = rules_of(entry, kwargs)
-    texts = dict(pair.partition("=")[::2] for pair in pairs or ())
-    return {
-        name: option_as_written(task, name, value, texts[name]) for name, value in given.items()
-    }
 
 
 def prompt_of(

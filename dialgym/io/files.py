@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import re
 import shutil
 import stat
 from collections import Counter
@@ -268,6 +269,27 @@ def parse_yaml(text: str | bytes, name: str, what: str = "YAML") -> Any:
     except (yaml.YAMLError, ValueError) as error:  # UnicodeDecodeError is a ValueError
         reason = " ".join(str(error).split())[:300]
         raise ValueError(f"{name}: expected {what} ({reason}).") from error
+
+
+def parse_setting(text: str, name: str) -> tuple[str, Any]:
+    """The key of ``KEY=VALUE``, and its value as YAML.
+
+    Raises:
+        ValueError: the text has no key or no ``=``, or its value is no YAML.
+    """
+    key, equals, value = text.partition("=")
+    try:
+        if key and equals:
+            return key.strip(), _as_power(parse_yaml(value, name))
+    except ValueError:
+        pass
+    raise ValueError(f"{name}: expected KEY=VALUE, such as words=50; got {text!r}.")
+
+
+def _as_power(value: Any) -> Any:
+    """A number such as 1e-4, which YAML 1.1 reads as text, as a float; else the value."""
+    is_power = isinstance(value, str) and re.fullmatch(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+", value)
+    return float(value) if is_power else value
 
 
 def _loaded(loader: Any) -> Any:

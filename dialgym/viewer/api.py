@@ -12,7 +12,8 @@ from dialgym.io.cache import LRU
 from dialgym.registry import RegistryEntry, entries
 from dialgym.rollouts.player import rules_of
 from dialgym.rollouts.policies import named_policies
-from dialgym.viewer.chat_session import ChatChoice, ChatSession, described, keep_game, read_options
+from dialgym.tasks.lookup import parse_options
+from dialgym.viewer.chat_session import ChatChoice, ChatSession, described, keep_game
 from dialgym.viewer.inputs import DIALOGUES, RUN, SCORES, ViewerInputs
 from dialgym.viewer.lines import picture_address
 from dialgym.viewer.listing import Listing
@@ -154,19 +155,19 @@ class Viewer:
     def about(self, query: Query) -> dict[str, Any]:
         """An environment, before a dialogue begins."""
         facts = described(query.entry("env"))
-        speakers = [name for names in facts["speakers"].values() for name in names]
-        return {**facts, "runs": list(self._runs(speakers))}
+        return {**facts, "runs": list(self._runs(*facts["speakers"].values()))}
 
     def begin(self, query: Query) -> dict[str, Any]:
         """Begin a dialogue."""
         seed = query.whole("seed") if "seed" in query else secrets.randbelow(2**31)
         entry, party = query.entry("env"), query.text("party", "system")
+        options = filter(None, map(str.strip, query.text("options", "").split(";")))
         wanted = ChatChoice(
             entry,
             party,
             self._against(query.text("against", ""), entry, party),
             seed,
-            read_options(query.text("options", ""), rules_of(entry, self.settings)),
+            parse_options(rules_of(entry, self.settings), options, "options"),
             self.settings,
         )
         number = secrets.token_hex(8)
@@ -262,10 +263,11 @@ class Viewer:
         source = self.inputs.add(DIALOGUES, title, "", listing)
         return Side(name, source.number, listing, listing.rows(Query({})))
 
-    def _runs(self, known: Collection[str]) -> dict[str, RunFolder]:
-        """The runs that can play, by name; one that is called as a known speaker is told apart."""
+    def _runs(self, *known: Collection[str]) -> dict[str, RunFolder]:
+        """The runs that can play, by name; with ``run`` before it where a speaker has that name."""
+        names = {name for each in known for name in each}
         runs = {name: run for name, run in self.inputs.runs().items() if run.plays()}
-        return {f"run {name}" if name in known else name: run for name, run in runs.items()}
+        return {f"run {name}" if name in names else name: run for name, run in runs.items()}
 
     def _played(self, name: str, entry: RegistryEntry, episodes: int, seed: int) -> Dataset:
         known = named_policies(rules_of(entry, self.settings), "system", entry.view)
@@ -290,7 +292,7 @@ class Viewer:
         task = rules_of(entry, self.settings)
         other = other_party(task, party)
         known = task.speakers.get(other, {})
-        runs = self._runs([each for names in task.speakers.values() for each in names])
+        runs = self._runs(*task.speakers.values())
         if name in runs:
             return str(runs[name].folder)
         if name and name not in known:
