@@ -1,6 +1,7 @@
 """Every example of a door runs, as a user would run it, where the library of its extra is."""
 
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -24,3 +25,12 @@ def test_example(path: Path, tmp_path: Path):
     )
     assert run.returncode == 0, run.stderr
     assert "system: " in run.stdout
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_what_an_example_lacks_is_said(path: Path, monkeypatch: pytest.MonkeyPatch):
+    if "check_installed" not in path.read_text("utf-8"):
+        pytest.skip("what it calls says so")
+    monkeypatch.setattr("dialgym.optional.find_spec", lambda module: None)
+    with pytest.raises(ImportError, match=r"this example needs .*pip install \"dialgym\["):
+        runpy.run_path(str(path))
