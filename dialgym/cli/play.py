@@ -1,6 +1,7 @@
 """``dialgym play``: play a party at the terminal."""
 
 import secrets
+from collections.abc import Mapping
 from inspect import getdoc
 from pathlib import Path
 from typing import Annotated, Any
@@ -162,24 +163,18 @@ def play_dialogue(
     from dialgym.rollouts.player import Player, make_dialogue, policy_names
     from dialgym.rollouts.policies import open_policy, sets_drawing
 
+    given = policy_kwargs or {}
+    own, others = (given, {}) if policy else ({}, given)
     against = against or kwargs.get("simulator")
     kwargs = {**kwargs, "learner": party, "simulator": None}
     dialogue = make_dialogue(entry, kwargs)
     expert = dialogue.task.expert_for_people or entry.row.expert_name
-    opponent = against or _opponent(dialogue, expert)
-    own, others = (policy_kwargs or {}, {}) if policy else ({}, policy_kwargs or {})
-    loaded = isinstance(against, str) and not (against == LM or is_language_model(against))
-    more = {**others, **({"trust": True} if loaded and trust else {})}
-    kwargs["simulator"] = (
-        with_settings_of(opponent or {"name": None}, more, {}) if more else opponent
-    )
     number = secrets.randbelow(2**31) if seed is None else seed
     if policy is None:
-        table = PlayConsole(dialogue.task, party, entry, expert)
-        chosen: Any = table.person(hints)
+        chosen: Any = PlayConsole(dialogue.task, party, entry, expert).person(hints)
     else:
-        names = policy_names([entry], {**kwargs, "simulator": None})
-        chosen = open_policy(policy, names, dialogue.learner, trust, own)
+        chosen = open_policy(policy, policy_names([entry], kwargs), dialogue.learner, trust, own)
+    kwargs["simulator"] = _opponent(dialogue, against, expert, trust, others)
     if hasattr(chosen, "predict") and not entry.kind.numeric:
         entry = entry.in_view("token")
     best, named = not sets_drawing(own), own if isinstance(chosen, str) else {}
@@ -190,9 +185,7 @@ def play_dialogue(
         return
     finished, played = ended
     _finish(finished, chosen, watched=policy is not None)
-    solved = bool(played.success[0])
-    verdict = _verdict(solved, finished.turn, float(played.returns[0]))
-    console.print(verdict, style="bold green" if solved else "bold red", end=" ")
+    _print_verdict(bool(played.success[0]), finished.turn, float(played.returns[0]))
     console.print(f"seed {number}", style="dim")
     if policy is None:
         spoken = finished.task.transcript(finished.state, party)
@@ -324,16 +317,22 @@ def rules(task: Task) -> list[str]:
     return [part if part.startswith((" ", "-")) else " ".join(part.split()) for part in paragraphs]
 
 
-def _opponent(dialogue: Dialogue, expert: str) -> str | None:
-    """The expert for the system, where there is one; else the task's default."""
+def _opponent(
+    dialogue: Dialogue, against: Any, expert: str, trust: bool, settings: Mapping[str, Any]
+) -> Any:
+    """The other party with settings: by default the expert for the system, else the task's own."""
     other = other_party(dialogue.task, dialogue.learner)
     known = expert in dialogue.task.speakers.get(other, {})
-    return expert if other == "system" and known else None
+    opponent = against or (expert if other == "system" and known else None)
+    loaded = isinstance(against, str) and not (against == LM or is_language_model(against))
+    own = {**settings, **({"trust": True} if loaded and trust else {})}
+    return with_settings_of(opponent or {"name": None}, own, {}) if own else opponent
 
 
-def _verdict(solved: bool, turns: int, episode_return: float) -> str:
+def _print_verdict(solved: bool, turns: int, episode_return: float) -> None:
     counted = "1 turn" if turns == 1 else f"{turns} turns"
-    return f"{'Solved' if solved else 'Not solved'} in {counted}, return {episode_return:g}."
+    verdict = f"{'Solved' if solved else 'Not solved'} in {counted}, return {episode_return:g}."
+    console.print(verdict, style="bold green" if solved else "bold red", end=" ")
 
 
 def _finish(dialogue: Dialogue, player: Any, watched: bool) -> None:
