@@ -52,7 +52,7 @@ class LearnerOptions(SetupOptions, total=False):
 
 
 class Learner(SafeFiles):
-    """Joined with one of Stable-Baselines3's base classes, on its left.
+    """Base of our learners, to the left of one of Stable-Baselines3's base classes.
 
     Args:
         stats_window_size: episodes that the log's means are of.

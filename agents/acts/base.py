@@ -173,7 +173,7 @@ class DialogueRollouts(ActLearner, OnPolicyAlgorithm):  # type: ignore[misc]
         return True
 
     def collect(self, env: VecEnv, callback: BaseCallback) -> bool:
-        """Play, and keep what `train` reads; False where a callback wants to stop."""
+        """Collect a rollout for `train`; False if a callback stops the training."""
         raise NotImplementedError
 
 
@@ -308,7 +308,7 @@ class ActAlgorithm(DialogueRollouts):
         return actions, values[:, 0], log_probs
 
     def _final_values(self, infos: list[dict[str, Any]], dones: np.ndarray) -> np.ndarray | float:
-        """(n_envs,): discounted value of what would have followed those that are done; here 0."""
+        """Discounted bootstrap values (n_envs,) of dialogues that are done; 0 by default."""
         return 0.0
 
     rollout: Any

@@ -209,7 +209,7 @@ class MADPL(ActAlgorithm):
         return self.policy, self.partner_policy
 
     def side(self, party: str) -> Any:
-        """The policy of a party as a model of its own (`agents.MLE`), without what it learned with.
+        """The policy of a party as a model (`agents.MLE`), without critics and optimizers.
 
         Raises:
             ValueError: there is no such party.

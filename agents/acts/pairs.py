@@ -92,7 +92,7 @@ class Played:
             self.rewards[-1][1] += reward
 
     def end(self, last: tuple[np.ndarray, ...], terminated: bool) -> None:
-        """The dialogue is over, and this is what both know then."""
+        """End the dialogue, with the last beliefs of both parties."""
         self.last, self.terminated = last, terminated
 
     def columns(self) -> tuple[np.ndarray, ...]:

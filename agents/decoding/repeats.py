@@ -46,7 +46,7 @@ class Decided:
         return Decided, ()
 
     def keep_up(self, policy: Any) -> None:
-        """Forget everything if what else decides has changed: weights, precision or settings."""
+        """Clear the memory if weights, precision or settings have changed."""
         speech = policy.config["avoid_repeats"], policy.sampling, getattr(policy, "decoding", None)
         version = precision(policy.device), weight_versions(policy), speech
         if version != self.version:
@@ -124,7 +124,7 @@ def _before(seen: Observed, row: int, path: Sequence[int] = ()) -> Hashable:
 def leading_along(
     tokens: np.ndarray, lengths: np.ndarray, tag: int, following: np.ndarray
 ) -> np.ndarray:
-    """Rows (b,) in which an earlier utterance begins as the one under way and the next token do.
+    """Rows (b,) in which the current utterance, with its next token, begins an earlier one.
 
     Args:
         tokens: (B, L), padded at the right.

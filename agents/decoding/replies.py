@@ -35,7 +35,7 @@ _locks_guard = RLock()
 
 
 def one_at_a_time(network: Any) -> RLock:
-    """The lock of a network, whose keys and values are those of one dialogue at a time.
+    """Lock of a network, whose KV cache holds one dialogue at a time.
 
     Threads that ask it for replies at once wait for one another.
     """

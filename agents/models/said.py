@@ -28,7 +28,7 @@ def said_and_total(
     temperature: float = 1.0,
     floor: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Outputs (n,) of what was said, and log sum_b exp(output(b) / temperature) (n,).
+    """Outputs (n,) of the chosen actions, and log sum_b exp(output(b) / temperature) (n,).
 
     Args:
         head: makes outputs (n, V) of hidden states.
@@ -63,7 +63,7 @@ def of_outputs(
 
 
 def said_alone(head: nn.Module, hidden: Tensor, actions: Tensor) -> Tensor:
-    """Outputs (n,) of what was said, from hidden states (n, d)."""
+    """Outputs (n,) of the chosen actions, from hidden states (n, d)."""
     if not _in_pieces(head, hidden):
         return head(hidden).gather(-1, actions[:, None])[:, 0]  # type: ignore[no-any-return]
     inputs, weight, bias = head.linear_map(hidden)  # type: ignore[operator]

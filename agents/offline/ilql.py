@@ -284,7 +284,7 @@ class ILQL(ValueAlgorithm):
     def target_values(
         self, batch: DecisionBatch, target_hidden: Tensor
     ) -> tuple[Tensor, Tensor | None]:
-        """By the targets, min Q (n,) of what was said, and the values (n,) of the states.
+        """Min target Q (n,) of the chosen actions, and target values (n,) of the states.
 
         The latter are None where V is learned in their place.
         """
@@ -333,7 +333,7 @@ class ILQL(ValueAlgorithm):
         return loss, {**losses, "q": q.mean(0) * batch.is_action, "v": v * batch.is_action}
 
     def q_targets(self, batch: DecisionBatch, estimates: Estimates) -> Tensor:
-        """The targets (n,) of both Q of what was said: r + gamma V(s'), V by the targets if so.
+        """Targets (n,) of both Q: r + gamma V(s'), by the target V where there is one.
 
         With `losses.mc_weight`, they are mixed with the returns.
         """
@@ -348,7 +348,7 @@ class ILQL(ValueAlgorithm):
         return None
 
     def v_targets(self, batch: DecisionBatch, target_said: Tensor) -> Tensor:
-        """The values (n,) of which V is an expectile: min target Q(s, a) (n,) of what was said."""
+        """Values (n,) whose expectile V learns: min target Q(s, a) of the chosen actions."""
         return target_said
 
     def q_error(self, errors: Tensor) -> Tensor:

@@ -101,7 +101,7 @@ class ValueLosses:
             )
 
     def check(self, learner: str, awac_beta: float, words: bool) -> None:
-        """Raise a ValueError for what cannot be with the rest of a learner.
+        """Raise a ValueError for settings that do not fit those of the learner.
 
         Args:
             learner: its name.
@@ -129,7 +129,7 @@ def bellman_target(rewards: Tensor, values: Tensor, not_done: Tensor, gamma: flo
 
 
 def next_values(values: Tensor) -> Tensor:
-    """Of values (n,) at states in order, that of the next state; the last has none and gets 0."""
+    """Value (n,) of the next state, from values (n,) of states in order; 0 after the last."""
     return F.pad(values[1:], (0, 1))
 
 

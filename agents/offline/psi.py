@@ -48,7 +48,7 @@ class PsiLearning(ILQL):
     def target_values(
         self, batch: DecisionBatch, target_hidden: Tensor
     ) -> tuple[Tensor, Tensor | None]:
-        """Min target Q (n,) of what was said, and log sum_a exp min target Q(s, a) (n,)."""
+        """Min target Q (n,) of the chosen actions, and log sum_a exp min target Q(s, a) (n,)."""
         target_q = self.policy.target_q(target_hidden)
         said, total = of_outputs(target_q, batch.actions, batch.allowed)
         return said, total

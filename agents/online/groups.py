@@ -170,7 +170,7 @@ class GroupAlgorithm(SequenceAlgorithm):
         return np.arange(self.n_envs) // (self.group_size or self.n_envs)
 
     def _returns(self, said: np.ndarray) -> np.ndarray:
-        """(n_envs,) float64, the sums of the rewards of what was `said` (T, n_envs)."""
+        """Returns (n_envs,) float64: sums of rewards where a token was `said` (T, n_envs)."""
         returns: np.ndarray = (self.rollout_buffer.steps("rewards") * said).sum(0, np.float64)
         return returns
 
@@ -183,12 +183,12 @@ class GroupAlgorithm(SequenceAlgorithm):
         return np.zeros((0, env.num_envs), bool)
 
     def _ends(self, said: np.ndarray) -> np.ndarray:
-        """(T, n) bool: where what was said closes a turn."""
+        """Tokens that end a turn, (T, n) bool."""
         ends: np.ndarray = self._turn_ends() & said
         return ends
 
     def _rollout(self, said: np.ndarray) -> Rollout:
-        """From the rollout in the buffer to what is learned from.
+        """Make the rollout that `train` reads of the one in the buffer.
 
         Args:
             said: (n_steps, n_envs) bool, where a token was said that is learned from.

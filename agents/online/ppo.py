@@ -188,7 +188,7 @@ class SequencePPO(SequenceAlgorithm):
         return advantages, advantages + values
 
     def _last_values(self, last: Observed, dones: np.ndarray) -> np.ndarray:
-        """Values (n_envs,) of what follows the rollout; 0 for dialogues that have just begun."""
+        """Bootstrap values (n_envs,) after the rollout; 0 for dialogues that have just begun."""
         values, going_on = np.zeros(len(dones), np.float32), np.flatnonzero(~dones)
         if len(going_on):
             with torch.no_grad(), self.updater.precision():
@@ -197,7 +197,7 @@ class SequencePPO(SequenceAlgorithm):
         return values
 
     def _values_after(self, observations: list[Any], spoken: np.ndarray) -> np.ndarray:
-        """Values (b,) of what follows dialogues that a limit cut off.
+        """Bootstrap values (b,) of dialogues that were truncated.
 
         Args:
             observations: the b last ones.

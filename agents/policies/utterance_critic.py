@@ -107,7 +107,7 @@ class ArCHerPolicy(UtteranceGPTPolicy):
 
     @torch.no_grad()
     def update_targets(self, tau: float) -> None:
-        """Move the targets by `tau` of the way to what they copy (Polyak averaging)."""
+        """Polyak averaging: move the target networks towards the networks by `tau`."""
         super().update_targets(tau)
         follow(self.target_v_heads, self.v_heads, tau)
 

@@ -298,7 +298,7 @@ class ValueGPTPolicy(ValueHeads, GPTPolicy):  # type: ignore[misc]
 
     @torch.no_grad()
     def update_targets(self, tau: float) -> None:
-        """Move the targets by `tau` of the way to what they copy (Polyak averaging)."""
+        """Polyak averaging: move the target networks towards the networks by `tau`."""
         follow(self.target_q_heads, self.q_heads, tau)
         if self.target_backbone is not None:
             assert self.value_backbone is not None

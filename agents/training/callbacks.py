@@ -23,7 +23,7 @@ HELD_OUT = "held_out/"
 
 
 def write_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write a CSV file whose columns are those that any row has."""
+    """Write rows to a CSV file; its columns are all keys of the rows."""
     columns = list(dict.fromkeys(name for row in rows for name in row))
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, lineterminator="\n")

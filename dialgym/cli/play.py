@@ -262,7 +262,7 @@ class PlayConsole:
         console.print("/help shows all rules, /hint helps, /quit ends.\n", style="dim")
 
     def handle_command(self, line: str, task: Task, state: Any) -> None:
-        """Do what a line that begins with a slash says.
+        """Run a command, a line that begins with a slash.
 
         Raises:
             EOFError: the person leaves.

@@ -198,7 +198,7 @@ def _not_understood(player: Player, roles: Iterable[str], played: Iterable[Episo
 
 
 def _of_seeds(options: Options | None, seeds: int) -> Options | None:
-    """Options of all episodes, of those of one seed."""
+    """Options of the episodes of one seed, repeated for each seed."""
     if options is None or isinstance(options, Mapping):
         return options
     return [*options] * seeds

@@ -343,7 +343,7 @@ def replay_row(row: ExperimentRow, policy: Policy, trust: bool = False) -> list[
 
 
 def _other_hashes(expected: Mapping[str, Any], here: Mapping[str, Any]) -> Iterator[str]:
-    """Tell in what the environment here is not that of the row."""
+    """Yield the differences of the environment here from the row's."""
     for key in ("rules", "source"):
         if key in expected and here[key] != expected[key]:
             yield (
@@ -353,7 +353,7 @@ def _other_hashes(expected: Mapping[str, Any], here: Mapping[str, Any]) -> Itera
 
 
 def _other_episodes(part: Mapping[str, Any], again: Mapping[str, Any]) -> Iterator[str]:
-    """Tell which episodes of a file are not those that were played again."""
+    """Yield the columns in which replayed episodes differ from the file's."""
     for key in COLUMNS:
         pairs = enumerate(zip(part[key], again[key], strict=True))
         other = [e for e, (a, b) in pairs if abs(a - b) > CLOSE]
@@ -366,7 +366,7 @@ def _other_episodes(part: Mapping[str, Any], again: Mapping[str, Any]) -> Iterat
 
 
 def _other_trials(expected: Sequence[Any], again: Sequence[Sequence[bool]]) -> Iterator[str]:
-    """Tell for which goals dialogues that were played again have other successes."""
+    """Yield the goals whose replayed successes differ from the file's."""
     for goal, (before, now) in enumerate(zip(expected, again, strict=True)):
         if before != now:
             yield f"trials, goal {goal}: {sum(before)} successes in the file, {sum(now)} played"

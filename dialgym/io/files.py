@@ -205,7 +205,7 @@ def read_json(path: Path, what: str = "JSON") -> Any:
 
 
 def paired(text: str) -> str:
-    """A text in which surrogates that belong together are a character, and one alone is U+FFFD."""
+    """A text with surrogate pairs joined, and lone surrogates replaced by U+FFFD."""
     if text.isascii():
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

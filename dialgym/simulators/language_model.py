@@ -171,7 +171,7 @@ def language_model_user(settings: Mapping[str, Any]) -> tuple[str, dict[str, Any
 
 
 def replayed_model(name: str, sampling: Mapping[str, Any], tape: str | os.PathLike[str]) -> Any:
-    """Mapping of a speaker of the same `LanguageModelSpeaker.sampling`, whose answers a tape has.
+    """Settings of a speaker with the same `LanguageModelSpeaker.sampling` that replays a tape.
 
     Args:
         name: ``openai:MODEL``.

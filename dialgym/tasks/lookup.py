@@ -29,7 +29,7 @@ def find_foreign(path: str) -> tuple[str, str] | None:
 
 
 def find_task(path: Any) -> Any:
-    """The class of a task, or the task, at ``module:name``; what is no text stays as it is.
+    """The class of a task, or the task, at ``module:name``; anything but a text is returned as is.
 
     Raises:
         ValueError: there is no such module or name, or it is no task.

@@ -133,7 +133,7 @@ class ChatSession:
         """Reply of the expert.
 
         Raises:
-            ValueError: the dialogue is over, or nobody can be query.
+            ValueError: the dialogue is over, or there is nobody to ask.
         """
         self._check_open()
         speakers = self.task.speakers.get(self.choice.party, {})
