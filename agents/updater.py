@@ -189,7 +189,7 @@ class Updater:
             yield from ((batch, 1.0, False) for batch in batches)
             return
         own = [(batch, 1.0) for batch in batches]
-        count = self.processes.most(len(own))
+        count = self.processes.max(len(own))
         if spare is not None:
             own += [(spare(), 0.0) for _ in range(count - len(own))]
         yield from ((*each, number == count) for number, each in enumerate(own, 1))

@@ -187,7 +187,7 @@ class ActRollout(NamedTuple):
     weights: Tensor  # (n,) float32, what an action is worth: its return, or its advantage
     returns: Tensor  # (n,) float32, what values are learned from
 
-    def part(self, rows: Tensor) -> ActRollout:
+    def select(self, rows: Tensor) -> ActRollout:
         """The decisions at `rows`."""
         return ActRollout(*(column[rows] for column in self))
 
@@ -265,7 +265,7 @@ class ActAlgorithm(DialogueRollouts):
         self._update_learning_rate(self.policy.optimizer)
         for _ in range(self.n_epochs):
             for rows in minibatches(len(self.rollout.weights), self.batch_size):
-                loss, metrics = self.loss(self.rollout.part(rows))
+                loss, metrics = self.loss(self.rollout.select(rows))
                 self.descend(self.policy.optimizer, loss)
                 for name, value in {"loss": loss, **metrics}.items():
                     self.logger.record_mean(f"train/{name}", float(value.detach()))

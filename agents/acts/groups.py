@@ -61,7 +61,7 @@ class GroupRollout(NamedTuple):
     weights: Tensor  # (N,) float32, in the mean of losses
     reference_log_probs: Tensor | None  # (N,) float32; None without a reference
 
-    def part(self, rows: Tensor) -> GroupRollout:
+    def select(self, rows: Tensor) -> GroupRollout:
         """The decisions at `rows`."""
         return GroupRollout(*(None if column is None else column[rows] for column in self))  # type: ignore[arg-type]
 
@@ -140,7 +140,7 @@ class ActGroupAlgorithm(ActAlgorithm):
         parts = (torch.as_tensor(part[held.played]) for part in (advantages, weights))
         gains, shares = (part.float().to(self.device) for part in parts)
         rollout = GroupRollout(seen, actions, masks, log_probs, gains, shares, near)
-        self.rollout = rollout.part(shares.nonzero()[:, 0])
+        self.rollout = rollout.select(shares.nonzero()[:, 0])
         self._steer(rollout)
         return True
 

@@ -84,7 +84,7 @@ class TwoPartyBatch(NamedTuple):
     advantages: Tensor  # (n, 2): its own, and the global one
     returns: Tensor  # (n, 2)
 
-    def part(self, rows: Tensor) -> TwoPartyBatch:
+    def select(self, rows: Tensor) -> TwoPartyBatch:
         """The decisions at `rows`."""
         both = self.both[0][rows], self.both[1][rows]
         return TwoPartyBatch(self.party, both, *(column[rows] for column in self[2:]))  # type: ignore[arg-type]
@@ -326,7 +326,7 @@ class MADPL(ActAlgorithm):
     def _batches(self, whole: list[TwoPartyBatch]) -> Iterator[TwoPartyBatch]:
         for one in whole:
             for rows in minibatches(len(one.log_probs), self.batch_size):
-                yield one.part(rows)
+                yield one.select(rows)
 
     @torch.no_grad()
     def valued(self, party: int, turns: TwoPartyTurns) -> TwoPartyBatch:

@@ -241,7 +241,7 @@ class _Search:
 
     def _continued(self, paths: dict[int, list[int]]) -> Observed:
         """The observations of the rows of `paths`, each followed by its path."""
-        part = self.seen.part(np.array(list(paths)))
+        part = self.seen.select(np.array(list(paths)))
         tokens, lengths = part.tokens.clone(), part.lengths.copy()
         for place, path in enumerate(paths.values()):
             end = lengths[place] + len(path)

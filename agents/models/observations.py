@@ -49,7 +49,7 @@ class Observed(NamedTuple):
             len(tokens),
         )
 
-    def part(self, rows: np.ndarray) -> Observed:
+    def select(self, rows: np.ndarray) -> Observed:
         """Those of the rows (b,) alone; caches know them by their places in the whole batch."""
         index = torch.from_numpy(rows)
         return Observed(

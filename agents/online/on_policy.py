@@ -112,7 +112,7 @@ class SequenceAlgorithm(OnlineAlgorithm):
         assert self._last_obs is not None
         everything = Observed.of(self._last_obs)
         rows = np.arange(env.num_envs) if playing is None else np.flatnonzero(playing)
-        seen = everything if len(rows) == env.num_envs else everything.part(rows)
+        seen = everything if len(rows) == env.num_envs else everything.select(rows)
         (said, values, log_probs), masks = self._sampled(env, seen, rows)
 
         def of_all(numbers: Any, dtype: Any = np.float32) -> np.ndarray:

@@ -192,7 +192,7 @@ class SequencePPO(SequenceAlgorithm):
         values, going_on = np.zeros(len(dones), np.float32), np.flatnonzero(~dones)
         if len(going_on):
             with torch.no_grad(), self.updater.precision():
-                read = self.policy.predict_values(last.part(going_on))
+                read = self.policy.predict_values(last.select(going_on))
             values[going_on] = read.float().cpu().numpy()[:, 0]
         return values
 

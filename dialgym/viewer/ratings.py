@@ -159,7 +159,7 @@ class Rater:
             NotHereError: there is no such reply.
             ValueError: the number is not from 1 to 5.
         """
-        stored = listing.one(row)[0]
+        stored = listing.select(row)[0]
         if not 0 <= turn_index < len(stored["turns"]) or not stored["turns"][turn_index]["said"]:
             raise NotHereError(f"turn {turn_index} of dialogue {row} is no reply of the learner's.")
         key = _key_of_turn(stored, turn_index)

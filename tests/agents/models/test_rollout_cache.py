@@ -14,7 +14,7 @@ from tests.support.toy_tokens import V
 
 def test_cached_equals_plain_for_any_sequence_of_batches():
     model, rng = tiny(), np.random.default_rng(1)
-    caches = RolloutCaches(model, kept=2)
+    caches = RolloutCaches(model, capacity=2)
     rows = {b: random_rows(rng, b) for b in (1, 4, 7)}
     for _ in range(60):
         b = rng.choice([1, 4, 7])
