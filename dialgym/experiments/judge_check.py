@@ -22,7 +22,7 @@ from dialgym.experiments.statistics import (
     Estimate,
     format_estimate,
     mean_estimate,
-    paired_difference,
+    pair_estimates,
 )
 from dialgym.experiments.user_dialogues import EndedDialogues, Goals
 from dialgym.io.checksums import write_json_checked
@@ -339,11 +339,12 @@ def _by_policy(
 ) -> PolicyFigures:
     within = bounds if np.isfinite(bounds).all() else None
     success, called = (100.0 * each[row] for each in (judged.success, judged.called))
+    by_judge, by_rules, difference = pair_estimates(called, success, PERCENT)
     return PolicyFigures(
         policy,
-        mean_estimate([success[None]], PERCENT),
-        mean_estimate([called[None]], PERCENT),
-        paired_difference(called, success, PERCENT),
+        by_rules,
+        by_judge,
+        difference,
         agreement(judged.called[row : row + 1], judged.success[row : row + 1]),
         mean_estimate([judged.scores[row : row + 1]], within),
     )

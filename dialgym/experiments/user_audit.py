@@ -15,7 +15,7 @@ from dialgym.experiments.statistics import (
     Estimate,
     format_estimate,
     mean_estimate,
-    paired_difference,
+    pair_estimates,
 )
 from dialgym.experiments.user_dialogues import LEAST, Goals
 from dialgym.experiments.user_faults import (
@@ -312,9 +312,10 @@ def _figures(
     shown = [[_places(fault, played) for played in (heard, usual)] for fault in faults]
     rates = [[_shares(places) for places in both] for both in shown]
     p_values = holm([sign_test(user - twin) for user, twin in rates])
+    pairs = [pair_estimates(user, twin, PERCENT) for user, twin in rates]
     found = [
-        FaultFigures(fault, *_pair(user, twin, PERCENT), float(p), _examples(places, heard))
-        for fault, (user, twin), p, (places, _) in zip(faults, rates, p_values, shown)
+        FaultFigures(fault, *pair, float(p), _examples(places, heard))
+        for fault, pair, p, (places, _) in zip(faults, pairs, p_values, shown)
     ]
     measured = [_manner(each, heard, usual) for each in MANNERS if each.name not in missing]
     return found, [each for each in measured if each is not None], missing
@@ -341,20 +342,12 @@ def _examples(
     ]
 
 
-def _pair(
-    user: np.ndarray, twin: np.ndarray, bounds: tuple[float, float]
-) -> tuple[Estimate, Estimate, Estimate]:
-    """Means of (E,) figures within bounds, and their difference."""
-    first, second = (mean_estimate([each[None]], bounds) for each in (user, twin))
-    return first, second, paired_difference(user, twin, bounds)
-
-
 def _success(heard: Played, usual: Played) -> list[PairFigures]:
     """Success of each policy with either user: the gap of the simulator."""
     rows = []
     for mine, other in zip(heard, usual):
         user, twin = (100.0 * np.array([one.success for one in each]) for each in (mine, other))
-        rows.append(PairFigures(mine[0].policy, *_pair(user, twin, PERCENT)))
+        rows.append(PairFigures(mine[0].policy, *pair_estimates(user, twin, PERCENT)))
     return rows
 
 
@@ -366,7 +359,7 @@ def _manner(manner: UserManner, heard: Played, usual: Played) -> PairFigures | N
     if len(user) < LEAST:
         return None
     if manner.bounds is not None:
-        return PairFigures(manner.name, *_pair(user, twin, manner.bounds))
+        return PairFigures(manner.name, *pair_estimates(user, twin, manner.bounds))
     first, second = (mean_estimate([each[None]]) for each in (user, twin))
     difference = welch_difference([(user[None], twin[None], True)]).estimate
     return PairFigures(manner.name, first, second, difference)
