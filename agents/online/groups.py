@@ -148,11 +148,7 @@ class GroupAlgorithm(SequenceAlgorithm):
 
     def _begin(self, env: VecEnv, chosen: np.ndarray) -> None:
         """Reset all dialogues, those of a group with the same seed, to play the `chosen` rows."""
-        count = env.num_envs // (self.group_size or 1)
-        seeds = np.repeat(self.rng.integers(2**31, size=count), self.group_size or 1)
-        # Stable-Baselines3 has no public way to give each row a seed of its own choice.
-        env.unwrapped._seeds = list(map(int, seeds))
-        self._last_obs = env.reset()  # type: ignore[assignment]
+        self._last_obs = reset_alike(env, self.rng, self.group_size)
         self._last_episode_starts = np.ones(env.num_envs, bool)
         self._begun(env.unwrapped.reset_infos, chosen)
 
@@ -231,3 +227,12 @@ class GroupAlgorithm(SequenceAlgorithm):
             log_prob: (n,) of their actions now.
         """
         raise NotImplementedError
+
+
+def reset_alike(env: VecEnv, rng: np.random.Generator, group_size: int | None) -> Any:
+    """Reset all dialogues, those of a group with the same seed; the observations."""
+    size = group_size or 1
+    seeds = np.repeat(rng.integers(2**31, size=env.num_envs // size), size)
+    # Stable-Baselines3 has no public way to give each row a seed of its own choice.
+    env.unwrapped._seeds = list(map(int, seeds))
+    return env.reset()

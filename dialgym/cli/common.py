@@ -125,16 +125,24 @@ def complete_policies(ctx: typer.Context) -> list[str]:
 
 
 @contextmanager
-def resumable(flag: str = "", without: str = "") -> Iterator[None]:
-    """Print, if the block is interrupted, the signal and the command that resumes, with `flag`.
+def resumable(
+    flag: str = "", without: str = "", command: Callable[[], Sequence[str]] | None = None
+) -> Iterator[None]:
+    """Print, if the block is interrupted, the signal and the command that resumes.
 
-    So it is if the budget of a language model is spent.
+    The same if the budget of a language model is spent.
+
+    Args:
+        flag: added to this command.
+        without: an option that is left out of it.
+        command: gives another command.
     """
     try:
         yield
     except (KeyboardInterrupt, BudgetSpentError) as error:
         words = [word for word in sys.argv[1:] if word not in (flag, without)]
-        advice = f"Go on with: {shlex.join(['dialgym', *words, *([flag] if flag else [])])}"
+        again = command() if command else ["dialgym", *words, *([flag] if flag else [])]
+        advice = f"Go on with: {shlex.join(again)}"
         if isinstance(error, BudgetSpentError):
             raise BudgetSpentError(f"{error} {advice}") from None
         raise stopped(error, advice) from None
@@ -180,6 +188,15 @@ def print_results(results: Sequence[Any]) -> None:
     console.print(results_as_table(results, console.width))
     for table in metrics_as_tables(measured_in(results), console.width):
         console.print(table)
+
+
+def print_tables(found: Any) -> None:
+    """Print the tables and the caption of an analysis, an audit or a check."""
+    from dialgym.experiments.tables import rich_table
+
+    for title, (head, *rows) in found.tables():
+        console.print(rich_table(head, {title: rows}, "", console.width))
+    console.print(found.caption, style="dim", soft_wrap=True)
 
 
 def complain(message: str) -> None:
