@@ -37,7 +37,7 @@ Loss = Callable[[Any], tuple[Tensor, dict[str, Tensor]]]
 @storable
 @dataclass(frozen=True)
 class Compute:
-    """In what precision an update computes, and how much of it at once.
+    """Precision of an update, and how much it computes at once.
 
     Attributes:
         autocast: "bf16" computes in bfloat16 where that is safe, "fp16" in float16 with a scaled
@@ -229,7 +229,7 @@ class Updater:
         return {"scaler": self.scaler.state_dict()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on with what `state_dict` gave, perhaps on another device."""
+        """Restore a result of `state_dict`, possibly on another device."""
         if state["scaler"] and self.scaler.is_enabled():
             self.scaler.load_state_dict(state["scaler"])
 

@@ -21,7 +21,7 @@ SPARE = 2048
 
 
 def to_device(array: np.ndarray, device: torch.device) -> Tensor:
-    """The array on the device, without waiting for what is computed there."""
+    """The array on the device, copied without synchronising."""
     tensor = torch.from_numpy(array)
     if device.type == "cuda":
         tensor = tensor.pin_memory()  # else the copy waits all the same
@@ -268,7 +268,7 @@ def weight_versions(model: Any) -> tuple[tuple[int, int], ...]:
 
 
 def computing_dtype(weight: Tensor) -> torch.dtype:
-    """In what keys and values are computed: autocast's precision where that is on."""
+    """Dtype of keys and values: autocast's, where that is on."""
     return precision(weight.device) or weight.dtype
 
 

@@ -107,7 +107,7 @@ class RolloutCaches:
         self.version: Hashable = None
 
     def read(self, seen: Observed) -> Tensor:
-        """Hidden state (b, d) at the end of each row of observations, whatever weights are now."""
+        """Hidden state (b, d) at the end of each row of observations, by the current weights."""
         version: Hashable = weights_version(self.backbone)
         if isinstance(self.embed, torch.nn.Module):
             version = version, tuple(p._version for p in self.embed.parameters())

@@ -33,7 +33,7 @@ def write_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 class Curve(BaseCallback):
-    """Writes a CSV row at the end of rollouts: `timesteps`, `seconds` and what it is about.
+    """Writes a CSV row at the end of rollouts: `timesteps`, `seconds` and its own columns.
 
     Args:
         path: of the file.

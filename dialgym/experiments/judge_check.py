@@ -135,7 +135,7 @@ class JudgeCheck:
 
     @property
     def caption(self) -> str:
-        """Tell what the figures are of."""
+        """Caption of the tables."""
         lines = [
             f"Judge {self.judge}; {len(self.policies) * self.episodes} dialogues: {self.episodes} "
             f"goals of seed {self.seed} with {', '.join(self.policies)}. A score of "

@@ -242,12 +242,12 @@ class Ranking:
 
     @property
     def unsealed(self) -> list[str]:
-        """Names of rows of which a file has no checksum: anybody may have changed it."""
+        """Names of rows with a file without a checksum, which may have been changed."""
         return [row.name for row in self.rows if not all(one.sealed for one in row.rows)]
 
     @property
     def unlike(self) -> list[str]:
-        """Names of rows whose runs in an environment are not of one policy with its settings."""
+        """Names of rows whose runs in one environment differ in policy or settings."""
         found = []
         for policy in self.rows:
             pairs = {(row.id, row.policy_digits) for row in policy.rows}

@@ -158,7 +158,7 @@ class UserAudit:
 
     @property
     def caption(self) -> str:
-        """Tell what the figures are of."""
+        """Caption of the tables."""
         total = len(self.policies) * self.episodes
         lines = [
             f"User {self.user}, twin {self.twin}; {total} dialogues of either: {self.episodes} "

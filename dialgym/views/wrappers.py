@@ -268,7 +268,7 @@ def masks_of(env: Any) -> np.ndarray:
 
 
 def owner(env: Any, method: str) -> Any:
-    """The outermost of an env and what it wraps that has a method."""
+    """The outermost env or wrapper that has a method."""
     while not callable(getattr(type(env), method, None)):
         env = env.env
     return env
