@@ -67,6 +67,10 @@ class UtteranceDecoding(Decoding):
             )
 
 
+MOST_PLANS = 3
+"""Batches whose plans are kept."""
+
+
 class Plans:
     """The utterance under way in each row of a batch, valid while its observations agree.
 
@@ -75,8 +79,7 @@ class Plans:
     the rest of an utterance. So what else is asked of a policy costs time and never sense.
     """
 
-    def __init__(self, capacity: int = 3) -> None:
-        self.capacity = capacity
+    def __init__(self) -> None:
         self.plans: OrderedDict[Hashable, UtteranceBatchPlan] = OrderedDict()
 
     def next_tokens(self, tokens: Tensor, key: Hashable, choose: Choose) -> np.ndarray:
@@ -88,7 +91,7 @@ class Plans:
         if key not in self.plans:
             self.plans[key] = UtteranceBatchPlan(*tokens.shape)
         self.plans.move_to_end(key)
-        while len(self.plans) > self.capacity:
+        while len(self.plans) > MOST_PLANS:
             self.plans.popitem(last=False)
         return self.plans[key].next_tokens(tokens, choose)
 

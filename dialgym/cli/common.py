@@ -125,24 +125,16 @@ def complete_policies(ctx: typer.Context) -> list[str]:
 
 
 @contextmanager
-def resumable(
-    flag: str = "", without: str = "", command: Callable[[], Sequence[str]] | None = None
-) -> Iterator[None]:
-    """Print, if the block is interrupted, the signal and the command that resumes.
+def resumable(command: Callable[[], Sequence[str]] | None = None) -> Iterator[None]:
+    """Print, if the block is interrupted, the signal and the command that resumes: by default this.
 
     The same if the budget of a language model is spent.
-
-    Args:
-        flag: added to this command.
-        without: an option that is left out of it.
-        command: gives another command.
     """
     try:
         yield
     except (KeyboardInterrupt, BudgetSpentError) as error:
-        words = [word for word in sys.argv[1:] if word not in (flag, without)]
-        again = command() if command else ["dialgym", *words, *([flag] if flag else [])]
-        advice = f"Go on with: {shlex.join(again)}"
+        words = command() if command else ["dialgym", *sys.argv[1:]]
+        advice = f"Go on with: {shlex.join(words)}"
         if isinstance(error, BudgetSpentError):
             raise BudgetSpentError(f"{error} {advice}") from None
         raise stopped(error, advice) from None

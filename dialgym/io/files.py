@@ -244,17 +244,17 @@ def _check_depth(text: str | bytes, value: Any) -> None:
 # YAML
 
 
-def read_yaml(path: Path, what: str = "YAML") -> Any:
+def read_yaml(path: Path) -> Any:
     """Read the value in a file of YAML: plain values, lists and mappings, and nothing else.
 
     Raises:
         OSError: there is no such file.
         ValueError: as of `parse_yaml`.
     """
-    return parse_yaml(read_file(path), repr(str(path)), what)
+    return parse_yaml(read_file(path), repr(str(path)))
 
 
-def parse_yaml(text: str | bytes, name: str, what: str = "YAML") -> Any:
+def parse_yaml(text: str | bytes, name: str) -> Any:
     """Parse a text of YAML; tags that would make objects are refused.
 
     Raises:
@@ -268,7 +268,7 @@ def parse_yaml(text: str | bytes, name: str, what: str = "YAML") -> Any:
         return _loaded(loader(plain))
     except (yaml.YAMLError, ValueError) as error:  # UnicodeDecodeError is a ValueError
         reason = " ".join(str(error).split())[:300]
-        raise ValueError(f"{name}: expected {what} ({reason}).") from error
+        raise ValueError(f"{name}: expected YAML ({reason}).") from error
 
 
 def parse_setting(text: str, name: str) -> tuple[str, Any]:
