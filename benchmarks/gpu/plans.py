@@ -51,7 +51,7 @@ class Shape:
     qwen: Mapping[str, Any] | None = None
 
     @contextmanager
-    def made(self) -> Iterator[dict[str, Any]]:
+    def policy_kwargs(self) -> Iterator[dict[str, Any]]:
         """The arguments of the policy, where policies made meanwhile have this shape."""
         if self.qwen is None:
             yield dict(self.policy)
