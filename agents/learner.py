@@ -39,7 +39,7 @@ class RunOptions(TypedDict, total=False):
 
 
 class SetupOptions(RunOptions, total=False):
-    """Those, and one for whoever makes a learner of a file."""
+    """`RunOptions`, and one for loading a learner from a file."""
 
     _init_setup_model: bool
 

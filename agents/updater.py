@@ -272,7 +272,7 @@ class Updater:
 
     @contextmanager
     def improving(self) -> Iterator[None]:
-        """Within, processes that share weights have their own shares of them alone."""
+        """Shard the weights within the block, where processes share them."""
         if self.sharding is None:
             yield
             return

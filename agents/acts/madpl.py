@@ -344,7 +344,7 @@ class MADPL(ActAlgorithm):
         return TwoPartyBatch(party, turns.both, *more)
 
     def loss(self, batch: TwoPartyBatch) -> tuple[Tensor, dict[str, Tensor]]:  # type: ignore[override]
-        """Of a party's policy: A = A_own + A_global in PPO's clipped objective, less entropy."""
+        """A party's loss: A = A_own + A_global in PPO's clipped objective, less entropy."""
         _, log_prob, entropy = self.policies[batch.party].evaluate_actions(
             batch.both[batch.party], batch.actions, batch.masks
         )

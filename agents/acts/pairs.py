@@ -25,7 +25,7 @@ class OwnRewards(NamedTuple):
     share: float = 0.0
 
     def of(self, acts: PartyActs, state: Any, action: np.ndarray) -> float:
-        """Of an action in a state."""
+        """Reward of the party itself for an action in a state."""
         silent = action.ndim > 0 and not action.any()
         return self.coef * acts.own_reward(state, action) - (self.empty_cost if silent else 0.0)
 

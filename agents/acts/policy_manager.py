@@ -138,7 +138,7 @@ class MultiDomainLearner(ActLearner, BaseAlgorithm):  # type: ignore[misc]
 
     @property
     def domains(self) -> list[str]:
-        """Their names."""
+        """Names of the domains."""
         return [name for name in self.parts if name != TOPICS]
 
     def _made(self, name: str, number: int, side: DomainSide | None) -> Any:

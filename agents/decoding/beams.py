@@ -69,7 +69,7 @@ class Beams(Continuations):
         return table
 
     def _best(self, scores: Tensor, table: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Of each dialogue the best beams: their scores, the beams they go on from, and tokens."""
+        """The best beams of each dialogue: scores, the beams they continue, and tokens."""
         vocabulary = table.shape[1]
         best = (scores[:, None] + table).view(-1, self.count * vocabulary).topk(self.count)
         parents = best.indices // vocabulary

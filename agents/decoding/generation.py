@@ -57,7 +57,7 @@ class Prompts:
         return len(self.lengths)
 
     def select(self, rows: np.ndarray) -> Prompts:
-        """Those at `rows` (b,)."""
+        """The prompts at `rows` (b,)."""
         index = torch.from_numpy(rows).to(self.tokens.device)
         return Prompts(
             self.tokens[index],

@@ -267,7 +267,7 @@ class _Search:
         return [plan for _, plan in sorted(found, key=lambda other: -other[0])[:MOST]]
 
     def _best(self, left: dict[int, list[_Plan]]) -> dict[int, _Plan]:
-        """Of each row the first alternative, continued, that does not lead into a repeat."""
+        """The first alternative in each row, continued, that does not lead into a repeat."""
         best: dict[int, _Plan] = {}
         while left := {row: others for row, others in left.items() if others}:
             tried = self._follow({row: others[0].path for row, others in left.items()})

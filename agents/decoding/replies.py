@@ -143,7 +143,7 @@ class PolicyTalker:
 
 
 def newest(written: Sequence[list[int]], room: int) -> Sequence[list[int]]:
-    """Of utterances in tokens, the last ones that together have at most `room`.
+    """The last utterances that have at most `room` tokens together.
 
     Raises:
         ValueError: there is no room for even the last.

@@ -163,7 +163,7 @@ def _language_model(backbone: Any, head: Tensor | None, order: Tensor) -> Any:
 
 
 def _architecture(backbone: Any) -> Architecture | None:
-    """That of our GPT; None of a model that is one of `transformers`."""
+    """Architecture of our GPT; None for a model of `transformers`."""
     return ARCHITECTURES[backbone.config.positions] if isinstance(backbone, GPT) else None
 
 

@@ -354,7 +354,7 @@ class Packing:
 
     @classmethod
     def of(cls, at: np.ndarray, width: int) -> Packing:
-        """Of the flat places `at` (N,), 1 or more, in rows of `width` tokens."""
+        """Packing for the flat places `at` (N,), 1 or more, in rows of `width` tokens."""
         row, place = np.divmod(at, width)
         used, row, counts = np.unique(row, return_inverse=True, return_counts=True)
         lengths = np.zeros(len(used), np.int64)

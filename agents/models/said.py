@@ -54,7 +54,7 @@ def of_outputs(
     temperature: float = 1.0,
     floor: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The same of outputs (..., n, V)."""
+    """`said_and_total` of outputs (..., n, V)."""
     said = outputs.gather(-1, actions.expand(outputs.shape[:-1])[..., None])[..., 0]
     raised = outputs if floor is None else outputs.maximum(floor[:, None])
     if allowed is not None:

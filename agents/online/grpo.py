@@ -299,7 +299,7 @@ class GRPO(GroupAlgorithm):
     def _truth_tokens(
         self, sequences: Sequences, begun: np.ndarray
     ) -> tuple[np.ndarray, tuple[np.ndarray, list[np.ndarray]]]:
-        """Of turns that begin (T, n): flat steps (m,), decisions (m,) and tokens of truths."""
+        """Flat steps (m,), decisions (m,) and tokens of the truths, of turns that begin (T, n)."""
         decisions = np.flatnonzero(begun.reshape(-1)[sequences.steps])
         steps = sequences.steps[decisions]
         texts = self.rollout_buffer.steps("truths").reshape(-1)[steps].tolist()

@@ -210,7 +210,7 @@ class SequenceAlgorithm(OnlineAlgorithm):
         return sequences
 
     def _reference_log_probs(self, sequences: Sequences) -> Tensor | None:
-        """Of the actions (N,) under the reference; None without one."""
+        """Log-probabilities (N,) of the actions under the reference; None without one."""
         if self.reference is None:
             return None
         with self.reference.on(self.device):

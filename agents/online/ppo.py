@@ -178,7 +178,7 @@ class SequencePPO(SequenceAlgorithm):
         return self.policy.evaluate_sequences(tokens, at, actions, *rest)[0]
 
     def advantages(self, rewards: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Of the rollout in the buffer: advantages and value targets, (n_steps, n_envs) both."""
+        """Advantages and value targets (n_steps, n_envs) of the rollout in the buffer."""
         dones = self.rollout_buffer.steps("dones")
         last_values = self._last_values(Observed.of(self._last_obs), dones[-1])
         if self.advantage_level == "turn":

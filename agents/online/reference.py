@@ -154,7 +154,7 @@ class FrozenPolicy(nn.Module):
 
     @contextmanager
     def on(self, device: torch.device) -> Iterator[None]:
-        """Within, the weights are on a device; offloaded ones rest on the CPU otherwise."""
+        """Keep the weights on a device within the block; else offloaded ones are on the CPU."""
         if self.offload:
             self._put(device)
         yield

@@ -225,7 +225,7 @@ class UtteranceGPTPolicy(ValueGPTPolicy):
 
     @contextmanager
     def _drawn_by(self, sampling: Sampling) -> Iterator[None]:
-        """Within, candidates are drawn by `sampling`, where it says anything."""
+        """Draw candidates by `sampling` within the block, if it sets anything."""
         own = self.decoding
         self.decoding = replace(
             own,

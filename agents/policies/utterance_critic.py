@@ -209,6 +209,6 @@ def critic_values(
 
 
 def of_tokens(values: Tensor, batch: UtteranceBatch) -> Tensor:
-    """Of numbers (m,) of the utterances, (n,): each at the tokens of its utterance, 0 elsewhere."""
+    """Spread numbers (m,) of utterances to their tokens (n,), 0 elsewhere."""
     number = (batch.begins & batch.is_action).cumsum(0) - 1
     return torch.where(batch.is_action, values[number.clamp(min=0)], 0.0)

@@ -94,7 +94,7 @@ class Decoding:
         return cut_off(logits, self.top_k, self.top_p)
 
     def _preferences(self, advantages: Tensor) -> Tensor:
-        """Of advantages of any shape, what they add to the logits."""
+        """Additions to the logits for advantages of any shape."""
         if self.weights == "exp":
             return self.beta * advantages
         return torch.where(advantages > 0, self.beta, 1 - self.beta).log()

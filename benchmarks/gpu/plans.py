@@ -101,7 +101,7 @@ class Plan:
 
     @property
     def name(self) -> str:
-        """Of the device."""
+        """Name of the device."""
         return torch.cuda.get_device_name() if self.device == "cuda" else "CPU"
 
     @property

@@ -35,7 +35,7 @@ POLICY: dict[str, Any] = {"preset": "nano", "n_head": 4}
 
 @dataclass(frozen=True)
 class Costs:
-    """Of dialogues of up to `length` tokens.
+    """Costs of dialogues of up to `length` tokens.
 
     Attributes:
         rollout, update, padded: CPU-milliseconds of a decision: in the rollout, in one epoch of
@@ -78,7 +78,7 @@ def measured(repeats: int) -> list[Costs]:
 
 
 def costs(length: int, repeats: int, memory: int) -> Costs:
-    """Of dialogues of up to `length` tokens, whose update takes `memory` bytes."""
+    """Costs of dialogues of up to `length` tokens, whose update takes `memory` bytes."""
     learner = make_learner(length)
     rollout = alternate({"rollout": learner.rollout}, repeats)["rollout"]
 

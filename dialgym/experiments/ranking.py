@@ -140,7 +140,7 @@ class RankedPolicy:
 
     @property
     def cpu_seconds(self) -> float | None:
-        """Of all that led to a run, the mean over runs; None where it is not known."""
+        """Mean CPU seconds of all that led to a run; None if unknown."""
         known = [row.cpu_seconds for row in self.rows if row.cpu_seconds is not None]
         return float(np.mean(known)) if known else None
 
@@ -279,7 +279,7 @@ class Ranking:
 
     @cached_property
     def ranks(self) -> list[tuple[int, int]]:
-        """Of each row the best and the worst rank that the tests of differences leave open.
+        """The best and the worst rank of each row that the tests of differences leave open.
 
         Of all pairs of the table those differ whose p-value is at most `ALPHA` after Holm's
         correction: that any of them is wrong has a probability of about `ALPHA`. Others are tied:

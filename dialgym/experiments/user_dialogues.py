@@ -112,7 +112,7 @@ class Goals(NamedTuple):
         trust: bool = False,
         report: Report = lambda ended: None,
     ) -> Self:
-        """Those of an environment that is made with `env_kwargs`; `where` begins errors.
+        """Goals of an environment that is made with `env_kwargs`; `where` begins errors.
 
         Raises:
             ValueError: an argument is impossible.
@@ -130,7 +130,7 @@ class Goals(NamedTuple):
         return other_party(self.task, self.learner)
 
     def policies(self, given: Sequence[Policy] | None, where: str) -> Sequence[Policy]:
-        """Those that are given; by default the first scripted one that is not random, and that.
+        """The policies `given`; by default the first scripted one that is not random, and random.
 
         Raises:
             ValueError: none is given.

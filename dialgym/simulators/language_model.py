@@ -112,7 +112,7 @@ class LanguageModelSpeaker:
         return self.form.heard(written.text, task, party)
 
     def reply(self, task: Any, state: Any, rng: np.random.Generator) -> str:
-        """The same, awaited."""
+        """Wait for the reply; see `areply`."""
         return self._together.reply(task, state, rng)
 
     def reply_many(self, task: Any, states: Sequence[Any], rngs: Generators) -> list[str]:
@@ -195,7 +195,7 @@ def label_of(policy: Any) -> dict[str, str]:
 
 
 def facts_of(policy: Any) -> dict[str, Any]:
-    """The same, and its sampling."""
+    """Facts of a language model and its sampling; {} for any other speaker."""
     return {**policy.label, **policy.sampling} if isinstance(policy, LanguageModelSpeaker) else {}
 
 

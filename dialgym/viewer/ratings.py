@@ -246,7 +246,7 @@ def _key_of_turn(stored: Mapping[str, Any], index: int) -> str:
 
 
 def _key_of_pair(comparison: Comparison, number: int, parted: Parting) -> str:
-    """The same whichever policy is the first, also where their views of a task are two."""
+    """Key of a pair, which does not depend on the order of the policies or on their views."""
     pair = comparison.pairs[number]
     stored = comparison.sides[0].listing.dataset[pair[0]]
     views = (side.listing.columns["env"][row] for side, row in zip(comparison.sides, pair))

@@ -81,7 +81,7 @@ class _VectorWrapper(gym.vector.VectorWrapper):
 
     @property
     def autoreset_mode(self) -> AutoresetMode:
-        """That of the batch."""
+        """The autoreset mode of the batch."""
         mode: AutoresetMode = self.metadata["autoreset_mode"]
         return mode
 

@@ -54,7 +54,7 @@ class Structured:
 
     @property
     def structure(self) -> BeliefStructure:
-        """Of the domain that the policy acts in; it is saved with the model."""
+        """Structure of the domain that the policy acts in; it is saved with the model."""
         found: BeliefStructure = self.policy_kwargs["structure"]
         return found
 

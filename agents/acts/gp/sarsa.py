@@ -208,7 +208,7 @@ class GPSarsa(DialogueLearner):
         self.process.observe(x, acts, self._residuals(found), found.noise)
 
     def _acts(self, found: Returns) -> list[str]:
-        """Their names."""
+        """Names of the chosen acts."""
         return [self.coordinates.acts[act] for act in found.acts.tolist()]
 
     def _residuals(self, found: Returns) -> np.ndarray:
