@@ -146,15 +146,19 @@ def finished(job: Job) -> dict[str, Any] | None:
     """
     if not job.result.is_file():
         return None
-    now, result = job.description(), read_result(job.result)
-    changed = sorted(name for name in now if result.get(name) != now[name])
-    if changed:
-        differences = "; ".join(_difference(n, result.get(n), now[n]) for n in changed)
+    result = read_result(job.result)
+    if changed := differences(result, job.description()):
         raise ValueError(
-            f"{job} has been run with other settings ({differences}). Delete "
+            f"{job} has been run with other settings ({changed}). Delete "
             f"{job.result} and {job.folder} to run it again, or give another --out."
         )
     return result
+
+
+def differences(old: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """The entries of `now` that were others before, for a message; "" where there are none."""
+    changed = sorted(name for name in now if old.get(name) != now[name])
+    return "; ".join(_difference(name, old.get(name), now[name]) for name in changed)
 
 
 def _difference(name: str, old: Any, new: Any) -> str:

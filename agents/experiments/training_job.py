@@ -15,7 +15,15 @@ from typing import Any, ClassVar
 import agents
 import dialgym
 from agents.duration import LongTrainingWarning
-from agents.experiments.job import CURVE, Job, finished, read_curve_rows, short_curve, timed
+from agents.experiments.job import (
+    CURVE,
+    Job,
+    differences,
+    finished,
+    read_curve_rows,
+    short_curve,
+    timed,
+)
 from agents.registry import find
 from agents.storage.models import read_model
 from agents.training.checkpoint import BEFORE
@@ -24,13 +32,15 @@ from agents.training.hyperparameters import read_hyperparameters
 from dialgym.experiments.panel import Panel, PanelEnvironment, PanelLearner, StoredDialogues, digest
 from dialgym.experiments.protocol import environment_hashes, protocol_figures, training_actions
 from dialgym.experiments.row import model_hash, row_head
-from dialgym.io.files import read_json
+from dialgym.io.files import read_json, write_text
 from dialgym.io.locks import locked
 from dialgym.registry import entry_of
 from dialgym.versions import hardware
 
 MODEL = "model.zip"
 CLOCK = "cost.json"
+TRAINING = "training.json"
+"""File of what the model beside it was asked to learn from."""
 APART = 1000
 """From a seed's first dialogue to that of the next: rows of an env take successive seeds."""
 CHECKPOINT_EVERY = 4  # intervals of a thousand timesteps
@@ -227,6 +237,7 @@ class TrainingJob(Job):
             self._copy_start(learner, folder)
         for learner, folder in chain:
             reads = find(learner.algorithm).reads
+            note_training(folder, self._training(learner))
             if (folder / MODEL).is_file() and not reads:
                 continue
             dataset = self._dataset() if reads else None
@@ -236,6 +247,18 @@ class TrainingJob(Job):
                 begin = folder / "start" / MODEL if learner.start else None
                 self._train_one(learner, folder, dataset, begin)
         return digests
+
+    def _training(self, learner: PanelLearner) -> dict[str, Any]:
+        """Plain values that a model of the learner depends on."""
+        place = self.environment
+        return plain(
+            {
+                "algorithm": learner.algorithm,
+                "environment": [place.id, {**self.training_settings, **place.settings}],
+                "settings": self._settings(learner),
+                "seed": self.seed,
+            }
+        )
 
     def _copy_start(self, learner: PanelLearner, folder: Path) -> None:
         """Copy what the row of a learner with this seed has trained, where it is there already.
@@ -251,7 +274,7 @@ class TrainingJob(Job):
         for model in [home / MODEL, *home.glob(f"**/start/{MODEL}")]:
             target = part / model.parent.relative_to(home)
             target.mkdir(parents=True, exist_ok=True)
-            for name in (CLOCK, CURVE, MODEL):  # a short training has no curve
+            for name in (CLOCK, CURVE, MODEL, TRAINING):  # a short training has no curve
                 if (model.parent / name).is_file():
                     shutil.copyfile(model.parent / name, target / name)
         part.rename(folder)
@@ -322,6 +345,22 @@ def collect_once(home: Path, env_id: str, policy: str, episodes: int, **more: An
 def _collecting(home: Path) -> Path:
     """Folder of the lock and the cost of a collection."""
     return home.with_name(f"{home.name}-collecting")
+
+
+def note_training(folder: Path, asked: Mapping[str, Any]) -> None:
+    """Write down what is about to be learned in a folder, in plain values.
+
+    Raises:
+        ValueError: the model or checkpoint that is there comes from another training.
+    """
+    file = folder / TRAINING
+    if not any((folder / name).is_file() for name in (MODEL, CHECKPOINT)):
+        write_text(file, json.dumps(asked, indent=1) + "\n")
+    elif file.is_file() and (changed := differences(read_json(file, "a training"), asked)):
+        raise ValueError(
+            f"{str(folder)!r} has a training with other settings ({changed}). Delete the folder to "
+            "train again, or give another --out."
+        )
 
 
 def train_quietly(algorithm: str, env_id: str, folder: Path, seed: int, **fields: Any) -> None:

@@ -19,8 +19,10 @@ from agents.experiments.run import Report, run_jobs
 from agents.experiments.training_job import (
     CLOCK,
     LONG,
+    TrainingJob,
     collect_once,
     digest_of,
+    note_training,
     plain,
     remove,
     train_quietly,
@@ -48,6 +50,8 @@ EVALUATION_SEED = 7_000
 """Added to that of a training: of the episodes that score it."""
 AT_ONCE = 256
 """Dialogues at a time, on which draws depend."""
+TRAINED_BY = ("environment", "settings", "algorithm", "hyperparameters", "fields", "train")
+"""Fields of a method that its model depends on."""
 MODEL_OF = "@"
 """Begins a value of a recipe that stands for the file of a method's model: ``@NAME``."""
 
@@ -95,7 +99,7 @@ class RecipeJob(Job):
         return (self._of_panel.folder if self.method.learner else self.folder) / MODEL_FILE
 
     @cached_property
-    def _of_panel(self) -> Job:
+    def _of_panel(self) -> TrainingJob:
         """The job of the panel's learner."""
         name, _, learner = str(self.method.learner).partition("/")
         panel = panel_named(name)
@@ -151,6 +155,14 @@ class RecipeJob(Job):
             }
         )
 
+    def training(self) -> dict[str, Any]:
+        """Plain values that its model depends on, those of the models that it reads among them."""
+        described = self.description()
+        method = {name: described["method"][name] for name in TRAINED_BY}
+        needs = {str(job): job.training() for job in self.needs if isinstance(job, RecipeJob)}
+        rest = {name: described[name] for name in ("seed", "data", "options")}
+        return {**method, **rest, "needs": needs}
+
     def figures(self) -> dict[str, Any]:
         """Train what is not trained, and play the dialogues that score it."""
         method = self.method
@@ -176,9 +188,13 @@ class RecipeJob(Job):
     def make_model(self) -> None:
         """Train the model where there is none, as beside a row that came without it."""
         method = self.method
-        if method.policy is not None or self.model.is_file():
+        if method.policy is not None:
+            return
+        if method.learner:
+            self._of_panel.train()
             return
         with locked(self.folder, LONG):
+            note_training(self.folder, self.training())
             self._make_models_before()
             if not self.model.is_file():
                 load(method.train)(self) if method.train else self.train()

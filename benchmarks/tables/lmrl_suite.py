@@ -31,6 +31,8 @@ from benchmarks.tables.records import RECORDS, Figures, counted, run_measurement
 from dialgym.experiments.panel import PanelEnvironment, panel_named
 from dialgym.experiments.row import ExperimentRow
 from dialgym.experiments.row_files import read_rows
+from dialgym.experiments.significance import welch_difference
+from dialgym.experiments.statistics import format_estimate, mean_estimate
 from dialgym.experiments.tables import markdown_table
 from dialgym.registry import entry_of, make_task
 from dialgym.rollouts.episodes import every_secret
@@ -40,6 +42,8 @@ from dialgym.tasks.worlds import WorldTask
 NAME, COMMAND = "leaderboard_lmrl", "python -m benchmarks.tables.lmrl_suite"
 PANEL = "lmrl"
 NOT_MADE = "not yet made"
+RIVALS = ("bc-long", "monte-carlo")
+"""Learners to whom the others are compared over all environments."""
 SUITE: Mapping[str, tuple[float, ...]] = MappingProxyType(
     {
         "Wordle": (79.9, 79.1, 94.9, 97.7, 84.2),
@@ -109,10 +113,10 @@ def random_return(place: PanelEnvironment, episodes: int) -> float:
 
 
 def table(figures: Figures, rows_folder: Path = RECORDS.parent) -> str:
-    """The learners on LMRL-Gym's scale, on ours, and one by one with all returns."""
+    """The learners on LMRL-Gym's scale, on ours, over all, and one by one with all returns."""
     rows = [r for r in read_rows([rows_folder], panel_named(PANEL)) if not r.is_scripted]
-    parts = (on_their_scale(figures, rows), on_our_scale(figures, rows), each(figures, rows))
-    return "\n".join(parts)
+    makers = (on_their_scale, on_our_scale, over_all, each)
+    return "\n".join(maker(figures, rows) for maker in makers)
 
 
 def on_their_scale(figures: Figures, rows: Sequence[ExperimentRow]) -> str:
@@ -133,6 +137,43 @@ def on_our_scale(figures: Figures, rows: Sequence[ExperimentRow]) -> str:
         cells = _cells(place, rows, our_score, (random, best))
         lines.append([*cells, f"{random:.2f}, {best:.2f}"])
     return markdown_table([["our scale", *_learners(), "random, optimal"], *lines])
+
+
+def over_all(figures: Figures, rows: Sequence[ExperimentRow]) -> str:
+    """Our scores over all environments, which weigh the same, and differences to `RIVALS`.
+
+    From the random to the best policy mazes have 13 and 20 points and houses one, so that the
+    panel's means of returns tell of mazes above all.
+    """
+    lines: list[Sequence[str]] = [["our scale, over all", *_learners()]]
+    for actions in ("greedy", "drawn"):
+        scores = {name: _scores(figures, rows, name, actions) for name in _learners()}
+        means = [format_estimate(mean_estimate(s), 1) if s else NOT_MADE for s in scores.values()]
+        lines.append([actions, *means])
+        for rival in RIVALS:
+            less = ("" if n == rival else _less(s, scores[rival]) for n, s in scores.items())
+            lines.append([f"{actions}, less {rival}", *less])
+    return markdown_table(lines)
+
+
+def _scores(
+    figures: Figures, rows: Sequence[ExperimentRow], name: str, actions: str
+) -> list[np.ndarray]:
+    """Of each environment (K, 1) scores of the learner's trainings; none where it lacks one."""
+    scores = []
+    for place in panel_named(PANEL).environments:
+        ends = figures[place.id]["random"], figures[place.id]["optimal"]
+        own = sorted(_by_learner(place, rows)[name], key=lambda row: row.seed)
+        scores.append(np.array([[our_score(mean_return(row, actions), *ends)] for row in own]))
+    return scores if all(map(len, scores)) else []
+
+
+def _less(first: Sequence[np.ndarray], second: Sequence[np.ndarray]) -> str:
+    """By how much the first is higher, seed by seed where both have as many."""
+    if not first or not second:
+        return NOT_MADE
+    pairs = ((x, y, x.shape == y.shape) for x, y in zip(first, second))
+    return format_estimate(welch_difference(pairs).estimate, 1, signed=True)
 
 
 def each(figures: Figures, rows: Sequence[ExperimentRow]) -> str:

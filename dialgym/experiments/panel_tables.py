@@ -16,7 +16,7 @@ from dialgym.experiments.ranking import (
     difference,
     improvement,
 )
-from dialgym.experiments.row import total_cpu_seconds
+from dialgym.experiments.row import RETURN, total_cpu_seconds
 from dialgym.experiments.significance import ALPHA
 from dialgym.experiments.statistics import format_estimate
 from dialgym.experiments.tables import markdown_table
@@ -29,6 +29,8 @@ PASSES = 4
 UNITS = {"score": "score", "return": "return", "success": "success %"}
 DIGITS = {"score": 1, "return": 2, "success": 1}
 """Digits that are shown of a metric."""
+OWN_UNITS = ", each in its own unit"
+"""Said of means of returns over several environments, of which large ones decide."""
 
 
 def ranking_head(ranking: Ranking) -> list[str]:
@@ -101,6 +103,7 @@ def ranking_caption(ranking: Ranking) -> str:
     gap = "" if ranking.gap is None else (
         f" Minimum detectable gap (80 % power, median of the rows): {ranking.gap:.{digits}f}."
     )  # fmt: skip
+    most = max((len(row.scores) for row in ranking.rows), default=0)
     more = " Its runs are known by their means alone." if panel.imported_from else ""
     if ranking.left_out:
         more += f" Left out, as trainings that were cut short: {', '.join(ranking.left_out)}."
@@ -115,14 +118,19 @@ def ranking_caption(ranking: Ranking) -> str:
         more += f" WITHOUT A CHECKSUM: files of {', '.join(ranking.unsealed)}."
     return (
         f"{panel.label}: {panel.description} Ranked by {UNITS[ranking.metric]}, the mean over "
-        "environments; in brackets the 95 % interval, Student's t over runs"
-        f"{within}{episodes}. Rows are tied, and their ranks overlap, unless Welch's t test tells "
-        f"them apart with Holm's correction over {_pairs(ranking)}: no rank is wrong in about 95 % "
-        "of such tables (in simulations 89 to 100 %). Rows that lack environments have no rank. In "
-        "round brackets the way of playing; other way: the "
-        "same policy played greedily, or drawn. Better than next: probability that a run is better "
+        f"environments{_units(ranking.metric, most)}; in brackets the 95 % interval, Student's t "
+        f"over runs{within}{episodes}. Rows are tied, and their ranks overlap, unless Welch's t "
+        f"test tells them apart with Holm's correction over {_pairs(ranking)}: no rank is "
+        "wrong in about 95 % of such tables (in simulations 89 to 100 %). Rows that lack "
+        "environments have no rank. In round brackets the way of playing; other way: the same "
+        "policy played greedily, or drawn. Better than next: probability that a run is better "
         f"than one of the next row.{more}{gap}"
     )
+
+
+def _units(metric: str, environments: int) -> str:
+    """The words for means of returns over several environments; empty for other means."""
+    return OWN_UNITS if metric == RETURN and environments > 1 else ""
 
 
 def _pairs(ranking: Ranking) -> str:
@@ -182,7 +190,9 @@ def compare_rows(ranking: Ranking, first: str, second: str) -> str:
     marked = "" if not (a.is_of_episodes or b.is_of_episodes) else f" {EPISODES_NOTE}."
     more = "" if chance is None else f" Probability of improvement: {format_estimate(chance, 2)}."
     measures = compare_measures(ranking, first, second)
+    units = _units(ranking.metric, len(common))
     where = "1 environment" if len(common) == 1 else f"{len(common)} environments"
+    where += units and f"{units},"
     return (
         f"{markdown_table(rows)}\nOver {where} the difference is "
         f"{format_estimate(whole.estimate, digits)} ({UNITS[ranking.metric]}): {verdict}."

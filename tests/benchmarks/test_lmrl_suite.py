@@ -17,13 +17,13 @@ FIGURES = {
 }
 
 
-def row(seed, drawn, greedy, name="ppo"):
-    """A row of the maze whose episodes have these returns."""
+def row(seed, drawn, greedy, name="ppo", place="Maze-v0"):
+    """A row of an environment whose episodes have these returns."""
     episodes = {
         way: {"returns": returns, "solved": [True] * len(returns)}
         for way, returns in (("drawn", drawn), ("greedy", greedy))
     }
-    head = {"id": PLACES["Maze-v0"].id, "name": name, "seed": seed, "kind": "trained"}
+    head = {"id": PLACES[place].id, "name": name, "seed": seed, "kind": "trained"}
     more = {"way": "drawn", "cost": {"cpu_seconds": 30.0}, "episodes": episodes}
     return ExperimentRow({**head, **more}, Path("row.json"), True)
 
@@ -45,6 +45,29 @@ def test_each_scale_has_its_own_zero_and_both_the_optimal_policy_at_the_top():
     assert ours["ppo"].startswith("42.3 [")
     assert theirs["LMRL-Gym's best"] == "99.9"
     assert ours["random, optimal"] == "-18.00, -5.00"
+
+
+def test_over_all_environments_each_weighs_the_same_whatever_its_unit():
+    """A house whose returns are 0 and 1 counts as much as mazes of 13 points."""
+    house = "TextNav-v0"
+    figures = {**FIGURES, PLACES[house].id: {"random": 0.0, "optimal": 1.0}}
+    played = [("ppo", 1.0, -5.0), ("bc-long", 0.0, -5.0), ("grpo", 0.0, -18.0)]
+    rows = [
+        row(seed, [-18.0 * (place != house)], [of_house if place == house else other], name, place)
+        for name, of_house, other in played
+        for seed in (0, 1)
+        for place in PLACES
+    ]
+    shown = cells(lmrl_suite.over_all(figures, rows))
+    best, lacking = 100.0, 100 - 100 / len(PLACES)
+    assert shown["greedy"]["ppo"].startswith(f"{best:.1f}")
+    assert shown["greedy"]["bc-long"].startswith(f"{lacking:.1f}")
+    assert shown["greedy, less bc-long"]["ppo"] == f"{best - lacking:+.1f}"
+    assert shown["greedy, less bc-long"]["grpo"] == f"{-lacking:+.1f}"
+    assert shown["greedy, less bc-long"]["bc-long"] == ""
+    assert shown["drawn, less bc-long"]["ppo"] == "+0.0 [0.0, 0.0]"
+    assert shown["greedy"]["ilql"] == lmrl_suite.NOT_MADE
+    assert shown["greedy, less monte-carlo"]["ppo"] == lmrl_suite.NOT_MADE
 
 
 def test_a_learner_is_shown_as_it_was_trained_and_by_itself_both_ways():
@@ -72,7 +95,8 @@ def test_what_has_no_rows_says_so():
     for part in parts[:2]:
         for name in PLACES:
             assert {part[name][learner] for learner in learners} == {lmrl_suite.NOT_MADE}
-    assert len(parts[2]) == 2  # the head and the line below it
+    assert {parts[2]["drawn"][learner] for learner in learners} == {lmrl_suite.NOT_MADE}
+    assert len(parts[3]) == 2  # the head and the line below it
 
 
 def test_every_environment_is_of_one_task_of_the_suite():

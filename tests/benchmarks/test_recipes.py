@@ -117,6 +117,22 @@ def test_rows_of_other_settings_are_refused(tmp_path):
         perform(jobs_in(tmp_path, made(episodes=5), 1, ["a"]))
 
 
+def test_a_model_of_another_training_is_not_scored_where_its_row_is_missing(tmp_path):
+    jobs = jobs_in(tmp_path, made(needs=("a",)), 1)
+    perform(jobs)
+    for job in jobs:
+        job.result.unlink()
+    recipe = made(needs=("a",))
+    longer = replace(recipe.methods["a"], hyperparameters={"n_timesteps": 9})
+    recipe = replace(recipe, methods={**recipe.methods, "a": longer})
+    for name in "ab":  # b reads a
+        with pytest.raises(ValueError, match=r"seed0/a' .* \(n_timesteps: None -> 9\)"):
+            perform(jobs_in(tmp_path, recipe, 1, [name]))
+    TRAINED.clear()
+    perform(jobs_in(tmp_path, replace(made(needs=("a",)), episodes=4), 1))
+    assert not TRAINED
+
+
 def test_processes_give_what_one_does_and_what_builds_on_a_failure_says_so(tmp_path):
     recipe = replace(read_recipe("yesno"), episodes=4)
     pair = ["hard: random", "hard: greedy"]

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -139,6 +140,19 @@ def test_what_is_done_is_not_done_again_and_other_budgets_are_refused(done, monk
         run_jobs(jobs_of(QUICK, ["ppo"], [changed], [0], done), 0)
     row = done.resolve() / "tiny" / "ppo" / ROW
     assert f"Delete {row} and {row.with_suffix('')} to run it again" in str(raised.value)
+
+
+def test_a_model_of_another_training_is_not_scored_where_its_row_is_missing(done, tmp_path):
+    shutil.copytree(done / "tiny" / "ppo", tmp_path / "tiny" / "ppo")
+    (tmp_path / "tiny" / "ppo" / ROW).unlink()
+    changed = type(PLACES[0])(**{**vars(PLACES[0]), "budget": {"tokens": 2000}})
+    [job] = jobs_of(QUICK, ["ppo"], [changed], [0], tmp_path)
+    with pytest.raises(ValueError, match=r"training with other .* \(n_timesteps: 1000 -> 2000\)"):
+        perform(job)
+    [job] = jobs_of(QUICK, ["ppo"], PLACES, [0], tmp_path)
+    before = (job.folder / "model.zip").read_bytes()
+    assert same(perform(job)) == same(read_row(done / "tiny" / "ppo" / ROW).values)
+    assert (job.folder / "model.zip").read_bytes() == before
 
 
 def test_a_panel_trains_on_the_device_that_is_named(tmp_path, monkeypatch):

@@ -101,6 +101,15 @@ def test_rows_whose_difference_holds_zero_are_tied():
     assert "aa is better" in compare_rows(board, "worse", "aa")
 
 
+def test_means_of_returns_say_that_environments_have_units_of_their_own():
+    rows = [row("aa", 10.0, 10.0), row("ab", 2.0, 3.0)]
+    for metric, said in (("return", True), ("score", False)):
+        board = Ranking.sorted(TINY, rows, metric)
+        compared, caption = compare_rows(board, "aa", "ab"), ranking_caption(board)
+        assert ("Over 2 environments, each in its own unit, the difference" in compared) == said
+        assert ("the mean over environments, each in its own unit;" in caption) == said
+
+
 def test_a_row_that_lacks_environments_has_no_rank_and_does_not_move_others():
     rows = [row("whole", 5.0, 5.0), row("best-of-one", 90.0)]
     board = Ranking.sorted(TINY, rows, "score")
