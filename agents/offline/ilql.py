@@ -21,7 +21,7 @@ from agents.buffers.stored import DecisionBatch, heard_places, to_the_ends
 from agents.buffers.stored_acts import StoredActs
 from agents.buffers.stored_returns import return_deviation, with_reward_scale
 from agents.buffers.stream import StreamedData
-from agents.models.said import of_outputs
+from agents.models.action_outputs import gather_and_logsumexp
 from agents.offline.algorithm import DialogueSample, Losses, OfflineAlgorithm, OfflineOptions
 from agents.offline.losses import (
     HEADS,
@@ -266,7 +266,7 @@ class ILQL(ValueAlgorithm):
         of_q, floor, excess = of("q", value_hidden), self.cql_floor(batch), None
         if self.losses.dm_weight:
             every_q = policy.q_values(of_q)
-            q, q_total = of_outputs(every_q, *what, self.cql_temperature, floor)
+            q, q_total = gather_and_logsumexp(every_q, *what, self.cql_temperature, floor)
             excess = margin_loss(every_q, *what, self.losses.dm_margin)
         else:
             q, q_total = policy.q_of_said(of_q, *what, self.cql_temperature, floor)

@@ -143,7 +143,7 @@ def conservative_loss(said: Tensor, total: Tensor, temperature: float = 1.0) -> 
 
     Args:
         said, total: Q of what was said, and the log of the sum over what is allowed; see
-            `agents.models.said.of_outputs`.
+            `agents.models.action_outputs.gather_and_logsumexp`.
         temperature: that of the sum.
     """
     return total - said / temperature

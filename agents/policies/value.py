@@ -13,10 +13,10 @@ from stable_baselines3.common.type_aliases import Schedule
 from torch import Tensor, nn
 
 from agents.decoding.sampling import Sampling, check_drawing, cut_off
+from agents.models.action_outputs import action_and_logsumexp, action_outputs
 from agents.models.build import made_head, make_optimizer
 from agents.models.heads import MLPHead, token_log_probs
 from agents.models.masking import FORBIDDEN
-from agents.models.said import said_alone, said_and_total
 from agents.policies.gpt import MASK_TYPES, GPTPolicy
 from dialgym.errors import finite_number, one_of, with_settings
 
@@ -207,9 +207,9 @@ class ValueHeads:
         temperature: float,
         floor: Any,
     ) -> tuple[Tensor, Tensor]:
-        """Both Q (2, n) of what was said, and both sums over all; see `said_and_total`."""
+        """Both Q (2, n) of what was said, and both sums over all; see `action_and_logsumexp`."""
         found = [
-            said_and_total(head, hidden, actions, allowed, temperature, floor)
+            action_and_logsumexp(head, hidden, actions, allowed, temperature, floor)
             for head in self.q_heads  # type: ignore[attr-defined]
         ]
         said, total = zip(*found)
@@ -219,7 +219,7 @@ class ValueHeads:
     def target_q_of_said(self, hidden: Tensor, actions: Tensor) -> Tensor:
         """The lesser of both target Qs of what was said (n,), within the bounds."""
         heads: Any = self.target_q_heads
-        said = torch.stack([said_alone(head, hidden, actions) for head in heads])
+        said = torch.stack([action_outputs(head, hidden, actions) for head in heads])
         return self.value_bounds.clip(said.amin(0))
 
     @torch.no_grad()
@@ -289,7 +289,7 @@ class ValueGPTPolicy(ValueHeads, GPTPolicy):  # type: ignore[misc]
 
     def log_prob_of_said(self, hidden: Tensor, actions: Tensor, allowed: Tensor | None) -> Tensor:
         """(n,): of the cloned policy, of what was said, from hidden states (n, d)."""
-        said, total = said_and_total(self.policy_head, hidden, actions, allowed)
+        said, total = action_and_logsumexp(self.policy_head, hidden, actions, allowed)
         return said - total
 
     def state_values(self, hidden: Tensor) -> Tensor:
