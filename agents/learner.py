@@ -39,7 +39,7 @@ class RunOptions(TypedDict, total=False):
 
 
 class SetupOptions(RunOptions, total=False):
-    """Those, and one for whoever makes a learner of a file."""
+    """`RunOptions`, and one for loading a learner from a file."""
 
     _init_setup_model: bool
 
@@ -52,7 +52,7 @@ class LearnerOptions(SetupOptions, total=False):
 
 
 class Learner(SafeFiles):
-    """Joined with one of Stable-Baselines3's base classes, on its left.
+    """Base of our learners, to the left of one of Stable-Baselines3's base classes.
 
     Args:
         stats_window_size: episodes that the log's means are of.

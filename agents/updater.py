@@ -37,7 +37,7 @@ Loss = Callable[[Any], tuple[Tensor, dict[str, Tensor]]]
 @storable
 @dataclass(frozen=True)
 class Compute:
-    """In what precision an update computes, and how much of it at once.
+    """Precision of an update, and how much it computes at once.
 
     Attributes:
         autocast: "bf16" computes in bfloat16 where that is safe, "fp16" in float16 with a scaled
@@ -189,7 +189,7 @@ class Updater:
             yield from ((batch, 1.0, False) for batch in batches)
             return
         own = [(batch, 1.0) for batch in batches]
-        count = self.processes.most(len(own))
+        count = self.processes.max(len(own))
         if spare is not None:
             own += [(spare(), 0.0) for _ in range(count - len(own))]
         yield from ((*each, number == count) for number, each in enumerate(own, 1))
@@ -229,7 +229,7 @@ class Updater:
         return {"scaler": self.scaler.state_dict()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on with what `state_dict` gave, perhaps on another device."""
+        """Restore a result of `state_dict`, possibly on another device."""
         if state["scaler"] and self.scaler.is_enabled():
             self.scaler.load_state_dict(state["scaler"])
 
@@ -272,7 +272,7 @@ class Updater:
 
     @contextmanager
     def improving(self) -> Iterator[None]:
-        """Within, processes that share weights have their own shares of them alone."""
+        """Shard the weights within the block, where processes share them."""
         if self.sharding is None:
             yield
             return

@@ -82,7 +82,7 @@ def unknown(what: str, name: object, known: Iterable[str], where: str = "") -> V
 
 
 class UnexpectedArgument(TypeError, ValueError):
-    """A keyword argument that nobody knows.
+    """An unknown keyword argument.
 
     A TypeError as Python's own, by which libraries that try arguments out know it; a ValueError as
     all errors of bad arguments here.

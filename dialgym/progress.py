@@ -71,11 +71,11 @@ class Progress:
             self._say()
 
     def advance(self, count: int) -> None:
-        """So much more is done."""
+        """Add to how much is done."""
         self.reach(self.done + count)
 
     def reach(self, done: int, note: str | None = None) -> None:
-        """So much is done in all; the note stands beside it from now on."""
+        """Set how much is done in all, and the note beside it."""
         self._before = done if self._before is None else self._before
         self.done = done if self.total is None else min(done, self.total)
         self.note = self.note if note is None else note

@@ -218,7 +218,7 @@ def task_name(entry: RegistryEntry) -> str:
 
 
 def _bare(name: str) -> str:
-    """Without case and hyphens."""
+    """A name without case and hyphens."""
     return re.sub(r"[-_ ]", "", name).lower()
 
 

@@ -5,6 +5,8 @@ import platform
 import shlex
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -36,6 +38,15 @@ def command_line() -> str:
         if module == "dialgym" or module.startswith("benchmarks."):
             return shlex.join(["python", "-m", module, *sys.argv[1:]])
     return shlex.join(["dialgym", *sys.argv[1:]]) if program.stem == "dialgym" else ""
+
+
+def stopwatch() -> Callable[[], dict[str, float]]:
+    """A function that gives the wall and CPU seconds of this process since now, as in rows."""
+    wall, cpu = time.monotonic(), time.process_time()
+    return lambda: {
+        "wall_seconds": round(time.monotonic() - wall, 1),
+        "cpu_seconds": round(time.process_time() - cpu, 1),
+    }
 
 
 def hardware() -> dict[str, Any]:

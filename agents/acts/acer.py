@@ -108,7 +108,7 @@ class ACER(ActorCritic):
     def gain(
         self, batch: DialogueSample, log_probs: Tensor, q_values: Tensor, targets: Tensor
     ) -> Tensor:
-        """(N,): what has the policy's gradient (eq. 7), of log pi and Q (N, A), Q^ret (N,)."""
+        """Surrogate (N,) whose gradient is eq. 7, from log pi and Q (N, A) and Q^ret (N,)."""
         probs = log_probs.detach().exp()
         values = (probs * q_values).sum(-1)
         weight = (chosen(probs, batch.actions) / batch.behaviour).clamp(max=self.max_weight)

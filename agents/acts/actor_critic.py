@@ -217,12 +217,12 @@ class ActorCritic(ReplayLearner, OffPolicyAlgorithm):  # type: ignore[misc]
 
     @torch.no_grad()
     def values_after(self, batch: DialogueSample) -> Tensor:
-        """(N,): V of what would have followed where a limit cut a dialogue off; else 0."""
+        """Bootstrap values (N,): V of the next state where a dialogue was truncated; else 0."""
         values = self.policy.predict_values(batch.after[batch.cut])
         return bootstrap_values(batch.cut, values[:, 0])
 
     def policy_loss(self, batch: DialogueSample, logits: Tensor, gain: Tensor) -> Tensor:
-        """The loss of the policy, from what is to be raised (N,) of logits (N, A)."""
+        """Loss of the policy that raises `gain` (N,), a function of logits (N, A)."""
         return self.trust_region.loss(batch, logits, gain) if self.trust_region else -gain.mean()
 
     # Stable-Baselines3

@@ -173,7 +173,7 @@ class DialogueRollouts(ActLearner, OnPolicyAlgorithm):  # type: ignore[misc]
         return True
 
     def collect(self, env: VecEnv, callback: BaseCallback) -> bool:
-        """Play, and keep what `train` reads; False where a callback wants to stop."""
+        """Collect a rollout for `train`; False if a callback stops the training."""
         raise NotImplementedError
 
 
@@ -187,7 +187,7 @@ class ActRollout(NamedTuple):
     weights: Tensor  # (n,) float32, what an action is worth: its return, or its advantage
     returns: Tensor  # (n,) float32, what values are learned from
 
-    def part(self, rows: Tensor) -> ActRollout:
+    def select(self, rows: Tensor) -> ActRollout:
         """The decisions at `rows`."""
         return ActRollout(*(column[rows] for column in self))
 
@@ -265,7 +265,7 @@ class ActAlgorithm(DialogueRollouts):
         self._update_learning_rate(self.policy.optimizer)
         for _ in range(self.n_epochs):
             for rows in minibatches(len(self.rollout.weights), self.batch_size):
-                loss, metrics = self.loss(self.rollout.part(rows))
+                loss, metrics = self.loss(self.rollout.select(rows))
                 self.descend(self.policy.optimizer, loss)
                 for name, value in {"loss": loss, **metrics}.items():
                     self.logger.record_mean(f"train/{name}", float(value.detach()))
@@ -308,7 +308,7 @@ class ActAlgorithm(DialogueRollouts):
         return actions, values[:, 0], log_probs
 
     def _final_values(self, infos: list[dict[str, Any]], dones: np.ndarray) -> np.ndarray | float:
-        """(n_envs,): discounted value of what would have followed those that are done; here 0."""
+        """Discounted bootstrap values (n_envs,) of dialogues that are done; 0 by default."""
         return 0.0
 
     rollout: Any

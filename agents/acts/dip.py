@@ -52,7 +52,7 @@ JOINT = (
 
 
 class Features(NamedTuple):
-    """Of n beliefs over S slots."""
+    """Features of n beliefs over S slots."""
 
     general: Tensor  # (n, G): blocks, and `JOINT`
     slots: Tensor  # (n, S, F): `SLOT`

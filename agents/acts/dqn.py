@@ -248,7 +248,7 @@ class DQN(ReplayLearner, stable_baselines3.DQN):  # type: ignore[misc]
 
     @torch.no_grad()
     def targets(self, batch: Transitions) -> Tensor:
-        """(H, n): what Q of the chosen acts should be, within the masks of the next states."""
+        """Q targets (H, n) of the chosen acts, within the masks of the next states."""
         after = self.policy.q_net_target.q_values(batch.next_observations)  # (H, n, A)
         judge = after
         if self.double:

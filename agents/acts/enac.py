@@ -19,7 +19,7 @@ from agents.updater import check_tensor
 
 
 class Regression(NamedTuple):
-    """Of returns R on phi w + J, where w = phi' u: a weight of each dialogue in place of each of w.
+    """Regression of returns R on phi w + J in dual form: w = phi' u, with u one weight a dialogue.
 
     Attributes:
         u: (n,).

@@ -102,7 +102,7 @@ class TurnTransitions(NamedTuple):
     seen_after: Tensor  # (n, B) float32
     terminated: Tensor  # (n,) bool
 
-    def part(self, rows: Tensor) -> TurnTransitions:
+    def select(self, rows: Tensor) -> TurnTransitions:
         """The turns at `rows`."""
         return TurnTransitions(*(column[rows] for column in self))
 
@@ -263,7 +263,7 @@ class GDPL(ActLearner, MaskablePPO):  # type: ignore[misc]
         passes = (minibatches(len(log_probs), size) for _ in range(self.estimation.passes))
         for rows in (rows for each in passes for rows in each if len(rows) == size):
             drawn = torch.randint(len(self.expert.rewards), (size,)).numpy()
-            loss, gap = self.estimator_loss(drawn, turns.part(rows), log_probs[rows])
+            loss, gap = self.estimator_loss(drawn, turns.select(rows), log_probs[rows])
             self.descend(self.estimator_optimizer, loss, max_norm=math.inf)
             clip_weights(self.estimator, self.estimation.weight_clip)
             self.logger.record_mean("train/estimator_loss", float(loss.detach()))

@@ -20,14 +20,9 @@ from agents.argument_checks import Bounds, require
 from agents.learner import LearnerOptions
 from agents.online.credit import BASELINES, SCALES, Credit, all_equal, credited
 from agents.online.expert_iteration import best_of_groups
-from agents.online.ppo import clipped_surrogate
+from agents.online.groups import reset_alike
 from agents.online.reference import KLControl, k3
-from agents.online.surrogates import (
-    LARGEST_WEIGHT,
-    LOSS_TYPES,
-    mean_weights,
-    weighted_surrogate,
-)
+from agents.online.surrogates import LOSS_TYPES, mean_weights, surrogate
 from agents.policies.init_from import start_from
 from dialgym.errors import one_of
 
@@ -61,7 +56,7 @@ class GroupRollout(NamedTuple):
     weights: Tensor  # (N,) float32, in the mean of losses
     reference_log_probs: Tensor | None  # (N,) float32; None without a reference
 
-    def part(self, rows: Tensor) -> GroupRollout:
+    def select(self, rows: Tensor) -> GroupRollout:
         """The decisions at `rows`."""
         return GroupRollout(*(None if column is None else column[rows] for column in self))  # type: ignore[arg-type]
 
@@ -140,17 +135,13 @@ class ActGroupAlgorithm(ActAlgorithm):
         parts = (torch.as_tensor(part[held.played]) for part in (advantages, weights))
         gains, shares = (part.float().to(self.device) for part in parts)
         rollout = GroupRollout(seen, actions, masks, log_probs, gains, shares, near)
-        self.rollout = rollout.part(shares.nonzero()[:, 0])
+        self.rollout = rollout.select(shares.nonzero()[:, 0])
         self._steer(rollout)
         return True
 
     def _begin(self, env: VecEnv) -> Any:
         """Reset all dialogues, those of a group with the same seed; what is observed."""
-        count = env.num_envs // (self.group_size or 1)
-        seeds = np.repeat(self.rng.integers(2**31, size=count), self.group_size or 1)
-        # Stable-Baselines3 has no public way to give each row a seed of its own choice.
-        env.unwrapped._seeds = list(map(int, seeds))
-        seen = env.reset()
+        seen = reset_alike(env, self.rng, self.group_size)
         self._begun(env.unwrapped.reset_infos)
         return seen
 
@@ -320,12 +311,9 @@ class ActGRPO(ActGroupAlgorithm):
         self, batch: GroupRollout, log_prob: Tensor
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """The surrogate."""
-        log_ratio, high = log_prob - batch.log_probs, self.epsilon_high
-        if self.loss_type == "cispo":
-            most = LARGEST_WEIGHT if high is None else high
-            return weighted_surrogate(batch, log_prob, log_ratio, most)
+        log_ratio = log_prob - batch.log_probs
         low = self.clip_range(self._current_progress_remaining)
-        return clipped_surrogate(batch, log_ratio, (low, low if high is None else high))
+        return surrogate(batch, log_prob, log_ratio, self.loss_type, low, self.epsilon_high)
 
     def _excluded_save_params(self) -> list[str]:
         return [*super()._excluded_save_params(), "_first_infos"]

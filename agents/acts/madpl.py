@@ -84,7 +84,7 @@ class TwoPartyBatch(NamedTuple):
     advantages: Tensor  # (n, 2): its own, and the global one
     returns: Tensor  # (n, 2)
 
-    def part(self, rows: Tensor) -> TwoPartyBatch:
+    def select(self, rows: Tensor) -> TwoPartyBatch:
         """The decisions at `rows`."""
         both = self.both[0][rows], self.both[1][rows]
         return TwoPartyBatch(self.party, both, *(column[rows] for column in self[2:]))  # type: ignore[arg-type]
@@ -209,7 +209,7 @@ class MADPL(ActAlgorithm):
         return self.policy, self.partner_policy
 
     def side(self, party: str) -> Any:
-        """The policy of a party as a model of its own (`agents.MLE`), without what it learned with.
+        """The policy of a party as a model (`agents.MLE`), without critics and optimizers.
 
         Raises:
             ValueError: there is no such party.
@@ -326,7 +326,7 @@ class MADPL(ActAlgorithm):
     def _batches(self, whole: list[TwoPartyBatch]) -> Iterator[TwoPartyBatch]:
         for one in whole:
             for rows in minibatches(len(one.log_probs), self.batch_size):
-                yield one.part(rows)
+                yield one.select(rows)
 
     @torch.no_grad()
     def valued(self, party: int, turns: TwoPartyTurns) -> TwoPartyBatch:
@@ -344,7 +344,7 @@ class MADPL(ActAlgorithm):
         return TwoPartyBatch(party, turns.both, *more)
 
     def loss(self, batch: TwoPartyBatch) -> tuple[Tensor, dict[str, Tensor]]:  # type: ignore[override]
-        """Of a party's policy: A = A_own + A_global in PPO's clipped objective, less entropy."""
+        """A party's loss: A = A_own + A_global in PPO's clipped objective, less entropy."""
         _, log_prob, entropy = self.policies[batch.party].evaluate_actions(
             batch.both[batch.party], batch.actions, batch.masks
         )

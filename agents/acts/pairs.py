@@ -25,7 +25,7 @@ class OwnRewards(NamedTuple):
     share: float = 0.0
 
     def of(self, acts: PartyActs, state: Any, action: np.ndarray) -> float:
-        """Of an action in a state."""
+        """Reward of the party itself for an action in a state."""
         silent = action.ndim > 0 and not action.any()
         return self.coef * acts.own_reward(state, action) - (self.empty_cost if silent else 0.0)
 
@@ -92,7 +92,7 @@ class Played:
             self.rewards[-1][1] += reward
 
     def end(self, last: tuple[np.ndarray, ...], terminated: bool) -> None:
-        """The dialogue is over, and this is what both know then."""
+        """End the dialogue, with the last beliefs of both parties."""
         self.last, self.terminated = last, terminated
 
     def columns(self) -> tuple[np.ndarray, ...]:

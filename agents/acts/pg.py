@@ -79,7 +79,7 @@ class PG(ActAlgorithm):
 
     @torch.no_grad()
     def _final_values(self, infos: list[dict[str, Any]], dones: np.ndarray) -> np.ndarray:
-        """(n_envs,): gamma V of what would have followed where a limit cut a dialogue off."""
+        """Bootstrap values (n_envs,): gamma V of the next state where a dialogue was truncated."""
         values = np.zeros(len(dones), np.float32)
         if self.baseline == "value":
             for row in np.flatnonzero(dones).tolist():

@@ -138,7 +138,7 @@ class MultiDomainLearner(ActLearner, BaseAlgorithm):  # type: ignore[misc]
 
     @property
     def domains(self) -> list[str]:
-        """Their names."""
+        """Names of the domains."""
         return [name for name in self.parts if name != TOPICS]
 
     def _made(self, name: str, number: int, side: DomainSide | None) -> Any:
@@ -290,7 +290,7 @@ class MultiDomainLearner(ActLearner, BaseAlgorithm):  # type: ignore[misc]
         return bool(seen[self.parts[TOPICS][0] + len(self.domains) + number] > 0)
 
     def _end(self, turns: Mapping[str, Turns], total: float, info: Mapping[str, Any]) -> None:
-        """Complete what each domain is told of a dialogue, now that all of it is known."""
+        """Complete the reward and success that each domain gets, once the dialogue has ended."""
         metrics = group_of(info, "metrics")
         for name in self._open:
             pending = turns[name].pending

@@ -88,7 +88,7 @@ def count_heads(
 
 @contextmanager
 def in_mode(module: nn.Module, training: bool) -> Iterator[None]:
-    """Within, a module is in that mode; then in the one that it was in."""
+    """Put a module into training or evaluation mode within the block."""
     before = module.training
     module.train(training)
     try:

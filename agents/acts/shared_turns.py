@@ -26,11 +26,11 @@ class DomainPart(NamedTuple):
     acts: int
 
     def see(self, observation: np.ndarray) -> np.ndarray:
-        """(1, B): what the domain sees of an observation (B_joint,)."""
+        """The domain's part (1, B) of an observation (B_joint,)."""
         return observation[None, self.first_entry : self.first_entry + self.entries]
 
     def allow(self, mask: np.ndarray) -> np.ndarray:
-        """(A,): what a mask (A_joint,) allows the domain."""
+        """The domain's part (A,) of a mask (A_joint,)."""
         return mask[self.first_act : self.first_act + self.acts]
 
 

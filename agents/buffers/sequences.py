@@ -179,12 +179,12 @@ class Sequences:
         return np.diff(self.first)
 
     def column(self, grid: np.ndarray) -> Tensor:
-        """Of an array (n_steps, n_envs) of the rollout, the numbers (N,) at the decisions."""
+        """Numbers (N,) at the decisions, from an array (n_steps, n_envs) of the rollout."""
         column = np.ascontiguousarray(grid).reshape(-1)[self.steps]
         return torch.from_numpy(column).to(self.tokens.device)
 
     def grid(self, column: Tensor, shape: tuple[int, ...]) -> np.ndarray:
-        """Of numbers (N,) at the decisions, an array (n_steps, n_envs), 0 elsewhere."""
+        """Array (n_steps, n_envs) of numbers (N,) at the decisions, 0 elsewhere."""
         grid = np.zeros(shape, np.float32)
         grid.reshape(-1)[self.steps] = column.cpu().numpy()
         return grid

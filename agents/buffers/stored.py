@@ -185,7 +185,7 @@ def _utterance_places(batch: TokenBatch) -> tuple[np.ndarray, np.ndarray, np.nda
 
 
 def _sums(rewards: np.ndarray, first: np.ndarray) -> np.ndarray:
-    """Of rewards (n,) of tokens, their sums by utterance; each begins where `first` (n,) is set."""
+    """Sum rewards (n,) of tokens by utterance; each begins where `first` (n,) is set."""
     if not len(rewards):
         return rewards
     return np.add.reduceat(rewards, np.flatnonzero(first))

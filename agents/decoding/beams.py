@@ -30,7 +30,7 @@ def beam_search(policy: GPTActorCritic, prompts: Prompts, width: int) -> Utteran
         raise ValueError(f"beam_search: width must be at least 1, got {width}")
     parts = []
     for rows in pieces(prompts, width):
-        beams = Beams(policy, prompts.part(rows), width)
+        beams = Beams(policy, prompts.select(rows), width)
         beams.search()
         parts.append(beams.utterances())
     return joined(parts)
@@ -44,7 +44,7 @@ class Beams(Continuations):
         first = np.arange(len(self.starts)) % self.count == 0  # at the start all beams are the same
         scores = torch.where(torch.from_numpy(first).to(self.device), 0.0, -torch.inf)
         unfinished = first
-        for step in range(self.most):
+        for step in range(self.max_tokens):
             table = self._scored(np.flatnonzero(unfinished))
             scores, parents, said = self._best(scores, table)
             self._reorder(parents)
@@ -69,7 +69,7 @@ class Beams(Continuations):
         return table
 
     def _best(self, scores: Tensor, table: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Of each dialogue the best beams: their scores, the beams they go on from, and tokens."""
+        """The best beams of each dialogue: scores, the beams they continue, and tokens."""
         vocabulary = table.shape[1]
         best = (scores[:, None] + table).view(-1, self.count * vocabulary).topk(self.count)
         parents = best.indices // vocabulary

@@ -56,8 +56,8 @@ class Prompts:
     def __len__(self) -> int:
         return len(self.lengths)
 
-    def part(self, rows: np.ndarray) -> Prompts:
-        """Those at `rows` (b,)."""
+    def select(self, rows: np.ndarray) -> Prompts:
+        """The prompts at `rows` (b,)."""
         index = torch.from_numpy(rows).to(self.tokens.device)
         return Prompts(
             self.tokens[index],
@@ -144,7 +144,7 @@ def sample_utterances(
         uniform = torch.rand(shape, dtype=torch.float64, device=prompts.hidden.device)
     parts = []
     for rows in pieces(prompts, count):
-        drawn = Continuations(policy, prompts.part(rows), count)
+        drawn = Continuations(policy, prompts.select(rows), count)
         drawn.sample(uniform[torch.from_numpy(rows).to(uniform.device)], random, keep_hidden)
         parts.append(drawn.utterances())
     return joined(parts)
@@ -164,13 +164,13 @@ class Continuations:
         self.device = prompts.hidden.device
         self.starts = np.repeat(prompts.lengths, count)
         self.room = np.repeat(prompts.room, count)
-        self.most = int(prompts.room.max(initial=1))
-        self.cache = copies(prompts, count, self.most)
+        self.max_tokens = int(prompts.room.max(initial=1))
+        self.cache = copies(prompts, count, self.max_tokens)
         self.state = np.repeat(prompts.states, count)
         self.ends = prompts.hidden.repeat_interleave(count, 0)  # (N, d) hidden states so far
         n = len(self.starts)
-        self.tokens = torch.zeros(n, self.most, dtype=torch.int64, device=self.device)
-        self.log_probs = torch.zeros(n, self.most, device=self.device)
+        self.tokens = torch.zeros(n, self.max_tokens, dtype=torch.int64, device=self.device)
+        self.log_probs = torch.zeros(n, self.max_tokens, device=self.device)
         self.lengths = np.zeros(n, np.int64)
         self.hidden: Tensor | None = None
         # What is seen so far, for policies that read more than the hidden state.
@@ -187,7 +187,7 @@ class Continuations:
             shape = (*self.tokens.shape, self.ends.shape[1])
             self.hidden = torch.zeros(shape, device=self.device)
         alive = np.arange(len(self.starts))
-        for step in range(self.most):
+        for step in range(self.max_tokens):
             index = self.index(alive)
             log_probs = self.next_log_probs(alive, at_random[alive])
             said = draw(log_probs, numbers[index, step])

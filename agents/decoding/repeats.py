@@ -46,7 +46,7 @@ class Decided:
         return Decided, ()
 
     def keep_up(self, policy: Any) -> None:
-        """Forget everything if what else decides has changed: weights, precision or settings."""
+        """Clear the memory if weights, precision or settings have changed."""
         speech = policy.config["avoid_repeats"], policy.sampling, getattr(policy, "decoding", None)
         version = precision(policy.device), weight_versions(policy), speech
         if version != self.version:
@@ -124,7 +124,7 @@ def _before(seen: Observed, row: int, path: Sequence[int] = ()) -> Hashable:
 def leading_along(
     tokens: np.ndarray, lengths: np.ndarray, tag: int, following: np.ndarray
 ) -> np.ndarray:
-    """Rows (b,) in which an earlier utterance begins as the one under way and the next token do.
+    """Rows (b,) in which the current utterance, with its next token, begins an earlier one.
 
     Args:
         tokens: (B, L), padded at the right.
@@ -241,7 +241,7 @@ class _Search:
 
     def _continued(self, paths: dict[int, list[int]]) -> Observed:
         """The observations of the rows of `paths`, each followed by its path."""
-        part = self.seen.part(np.array(list(paths)))
+        part = self.seen.select(np.array(list(paths)))
         tokens, lengths = part.tokens.clone(), part.lengths.copy()
         for place, path in enumerate(paths.values()):
             end = lengths[place] + len(path)
@@ -267,7 +267,7 @@ class _Search:
         return [plan for _, plan in sorted(found, key=lambda other: -other[0])[:MOST]]
 
     def _best(self, left: dict[int, list[_Plan]]) -> dict[int, _Plan]:
-        """Of each row the first alternative, continued, that does not lead into a repeat."""
+        """The first alternative in each row, continued, that does not lead into a repeat."""
         best: dict[int, _Plan] = {}
         while left := {row: others for row, others in left.items() if others}:
             tried = self._follow({row: others[0].path for row, others in left.items()})

@@ -35,7 +35,7 @@ _locks_guard = RLock()
 
 
 def one_at_a_time(network: Any) -> RLock:
-    """The lock of a network, whose keys and values are those of one dialogue at a time.
+    """Lock of a network, whose KV cache holds one dialogue at a time.
 
     Threads that ask it for replies at once wait for one another.
     """
@@ -143,7 +143,7 @@ class PolicyTalker:
 
 
 def newest(written: Sequence[list[int]], room: int) -> Sequence[list[int]]:
-    """Of utterances in tokens, the last ones that together have at most `room`.
+    """The last utterances that have at most `room` tokens together.
 
     Raises:
         ValueError: there is no room for even the last.

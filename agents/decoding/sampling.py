@@ -114,7 +114,7 @@ def generator_of(seed: Seed) -> torch.Generator:
 
 
 def cut_off(logits: Tensor, top_k: int | None, top_p: float | None) -> Tensor:
-    """Logits (B, V), those of all but the likeliest tokens at a large negative number.
+    """Logits (B, V) with all but the likeliest tokens at a large negative number.
 
     Args:
         logits: (B, V).

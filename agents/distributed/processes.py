@@ -122,7 +122,7 @@ class Processes:
         """Return True if gradients and optimizer state, or weights too, lie in shares."""
         return self.count > 1 and (self.launched.sharded or self.launched.zero is not None)
 
-    def most(self, number: int) -> int:
+    def max(self, number: int) -> int:
         """The greatest of the processes' numbers."""
         return max(self.gather(number))
 

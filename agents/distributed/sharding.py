@@ -81,5 +81,5 @@ def new_optimizer(policy: Any) -> Any:
 
 
 def whole(value: Any) -> Any:
-    """A tensor of which this process has a share, gathered; anything else as it is."""
+    """Gather a tensor that is sharded over processes; return any other value unchanged."""
     return value.full_tensor() if hasattr(value, "full_tensor") else value

@@ -58,7 +58,7 @@ class Job(ABC):
 
     @abstractmethod
     def figures(self) -> dict[str, Any]:
-        """Do what has not been done, and return the figures as plain values."""
+        """Complete the job, and return its figures as plain values."""
 
     @abstractmethod
     def length(self) -> int:
@@ -98,7 +98,7 @@ def with_needs(jobs: Iterable[Job]) -> list[Job]:
 
 
 def perform(job: Job) -> dict[str, Any]:
-    """Do what has not been done of a job and its needs; return its figures, as in its file.
+    """Complete a job and those that it needs; return its figures, as in its file.
 
     Raises:
         FolderInUse: another process performs it.

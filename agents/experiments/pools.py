@@ -76,7 +76,7 @@ class _Waiting:
         return None
 
     def without_needs(self) -> Iterator[Ended]:
-        """Take the jobs that need what has failed."""
+        """Take out the jobs that need a failed one."""
         for job in [*self.jobs]:
             if failed := [need for need in job.needs if need in self.failed]:
                 self.jobs.remove(job)

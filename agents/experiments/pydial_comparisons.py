@@ -41,7 +41,7 @@ class Comparison(NamedTuple):
 
     @property
     def p_value(self) -> float:
-        """Of Welch's t test over seeds."""
+        """P-value of Welch's t test over seeds."""
         return welch_p_value(self.learned, self.handcrafted)
 
     @property
@@ -61,7 +61,7 @@ def comparisons(results: Results, name: str) -> list[Comparison]:
 
 
 def verdicts(family: Sequence[Comparison]) -> list[int]:
-    """Of each comparison 1 (above), 0 (tied) or -1 (below), corrected over the family."""
+    """Verdict of each comparison, 1 (above), 0 (tied) or -1 (below), corrected over the family."""
     adjusted = holm([one.p_value for one in family])
     return [one.sign if p <= ALPHA else 0 for one, p in zip(family, adjusted, strict=True)]
 

@@ -96,7 +96,7 @@ class Results:
 
     @classmethod
     def of(cls, results: Iterable[Mapping[str, Any]]) -> Results:
-        """Of the results of jobs."""
+        """Make the results of jobs."""
         methods: dict[str, Figures] = {}
         for result in results:
             methods.setdefault(result["method"], Figures()).add(result)
@@ -104,7 +104,7 @@ class Results:
 
     @classmethod
     def ended(cls, folder: Path) -> Results:
-        """Of all jobs that have ended below a folder, whatever grids they are of."""
+        """Results of all jobs that have ended below a folder, of any grid."""
         return cls.of(read_result(file) for file in sorted(folder.glob(f"*/*/*/seed*/{RESULT}")))
 
     @classmethod
@@ -154,7 +154,7 @@ class Results:
 
     @property
     def fidelities(self) -> list[str]:
-        """Those that there are figures of, PyDial's first."""
+        """Fidelities that have figures, PyDial's first."""
         return list(dict.fromkeys(task.fidelity for task in self.tasks))
 
     def of_fidelity(self, fidelity: str) -> Results:
@@ -204,7 +204,7 @@ class Results:
         return 100 * self.of_task(method, task, dialogues)[:, 0]
 
     def names(self) -> Sequence[str]:
-        """Of the methods, the best first by mean success at the end over their own tasks."""
+        """Names of the methods, ordered by mean final success over their own tasks."""
 
         def mean(name: str) -> float:
             found = [self.success(name, task, self.tests[-1]) for task in self.tasks]

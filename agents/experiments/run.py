@@ -41,7 +41,7 @@ def run_jobs(
     ray: str | None = None,
     report: Report = lambda progress: None,
 ) -> tuple[dict[J, dict[str, Any]], dict[J, str]]:
-    """Perform what has not been done of some jobs; killed at any moment and run again it goes on.
+    """Complete jobs; when it has been killed, it goes on where it is run again.
 
     Args:
         jobs: to perform, after what they need; each has a folder, which nodes of a cluster share

@@ -33,7 +33,7 @@ class Architecture:
     by_head: bool
 
     def name(self, module: str) -> str:
-        """Of one of our modules, `blocks.0.attn.qkv`."""
+        """Name there of one of our modules, such as `blocks.0.attn.qkv`."""
         if not module.startswith("blocks."):
             return self.names[module]
         _, place, inside = module.split(".", 2)

@@ -28,7 +28,7 @@ CRITIC = "share_features_extractor"
 
 @dataclass(frozen=True)
 class Execution:
-    """Settings by which the networks of a policy are run: other costs, the same results.
+    """Settings of how a policy's networks are run, which change the cost and not the results.
 
     Attributes:
         cache: a rollout keeps keys and values between steps.
@@ -52,7 +52,7 @@ OF_VALUES = "of_values"
 def make_optimizer(
     policy: Any, lr_schedule: Schedule, apart: bool = False
 ) -> torch.optim.Optimizer:
-    """Make the optimizer of what a policy trains, as its arguments say.
+    """Make the optimizer of a policy's trainable parameters, by its arguments.
 
     Args:
         policy: with `optimizer_class` and `optimizer_kwargs`.

@@ -21,7 +21,7 @@ SPARE = 2048
 
 
 def to_device(array: np.ndarray, device: torch.device) -> Tensor:
-    """The array on the device, without waiting for what is computed there."""
+    """The array on the device, copied without synchronising."""
     tensor = torch.from_numpy(array)
     if device.type == "cuda":
         tensor = tensor.pin_memory()  # else the copy waits all the same
@@ -248,7 +248,7 @@ def likeness(known: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 
 def weights_version(model: Any) -> Hashable:
-    """Of a module: changes with all that makes cached keys and values wrong.
+    """Version of a module's weights: changes with all that makes cached keys and values wrong.
 
     That is an in-place update of a weight, a weight that is replaced, and another precision.
     """
@@ -256,7 +256,7 @@ def weights_version(model: Any) -> Hashable:
 
 
 def weight_versions(model: Any) -> tuple[tuple[int, int], ...]:
-    """Of each weight of a module: its address and the count of its in-place updates."""
+    """Address of each weight of a module, and the count of its in-place updates."""
     versions, modules = list[tuple[int, int]](), [model]
     for module in modules:  # it grows; far cheaper than `parameters()`, in every step of a rollout
         if module._parameters:  # adapters come with many empty containers
@@ -268,7 +268,7 @@ def weight_versions(model: Any) -> tuple[tuple[int, int], ...]:
 
 
 def computing_dtype(weight: Tensor) -> torch.dtype:
-    """In what keys and values are computed: autocast's precision where that is on."""
+    """Dtype of keys and values: autocast's, where that is on."""
     return precision(weight.device) or weight.dtype
 
 

@@ -68,30 +68,16 @@ def save_pretrained(policy: Any, folder: str | Path, lora: str = "merged") -> Pa
             its tokenizer is not known, or the folder holds other things.
     """
     one_of("lora", lora, LORA, "save_pretrained")
-    space = getattr(policy, "token_space", None)
-    tokenizer = getattr(space, "tokenizer", None)
-    if space is None or tokenizer is None or not hasattr(policy, "policy_head"):
-        raise ValueError(
-            f"save_pretrained: expected a GPT policy that was made in an env of dialgym, whose "
-            f"tokens are known; got {type(policy).__name__}."
-        )
-    beside = [part for part in BESIDE if getattr(policy, part, None) is not None]
-    if beside:
-        raise ValueError(
-            f"save_pretrained: expected a policy whose speech follows from the tokens alone, got "
-            f"{type(policy).__name__} with {', '.join(beside)}, which no language model of "
-            "transformers reads. Save it as a model (save), or clone what it says (BC)."
-        )
-    path = Path(folder)
+    space, path = _token_space(policy), Path(folder)
     _check_folder(path)
-    order = _order(tokenizer)
+    order = _order(space.tokenizer)
     backbone = copy.deepcopy(policy.backbone).cpu()
     adapters = _take_adapters(backbone, merge=lora == "merged")
     renamed = _renamed(adapters, backbone)
     head, temperature = policy.policy_head.weight, policy.policy_head.temperature
     tied = head.data_ptr() == policy.backbone.embedding.data_ptr() and temperature == 1
     model = _language_model(backbone, None if tied else head.detach().cpu() / temperature, order)
-    own = hf_tokenizer(tokenizer, getattr(space, "learner_tag", TAGS["system"]))
+    own = hf_tokenizer(space.tokenizer, getattr(space, "learner_tag", TAGS["system"]))
     own.model_max_length = int(space.shape[0])
     for config in (model.config, model.generation_config):
         config.eos_token_id = own.eos_token_id
@@ -120,6 +106,24 @@ def _order(tokenizer: Tokenizer) -> Tensor:
     if isinstance(tokenizer, HFTokenizer):
         return torch.cat([ids[FIRST_TEXT:], ids[:FIRST_TEXT]])
     return ids
+
+
+def _token_space(policy: Any) -> Any:
+    """The space of a policy's tokens; raises ValueError for one that no language model equals."""
+    space = getattr(policy, "token_space", None)
+    if getattr(space, "tokenizer", None) is None or not hasattr(policy, "policy_head"):
+        raise ValueError(
+            f"save_pretrained: expected a GPT policy that was made in an env of dialgym, whose "
+            f"tokens are known; got {type(policy).__name__}."
+        )
+    beside = [part for part in BESIDE if getattr(policy, part, None) is not None]
+    if beside:
+        raise ValueError(
+            f"save_pretrained: expected a policy whose speech follows from the tokens alone, got "
+            f"{type(policy).__name__} with {', '.join(beside)}, which no language model of "
+            "transformers reads. Save it as a model (save), or clone what it says (BC)."
+        )
+    return space
 
 
 def _check_folder(path: Path) -> None:
@@ -159,7 +163,7 @@ def _language_model(backbone: Any, head: Tensor | None, order: Tensor) -> Any:
 
 
 def _architecture(backbone: Any) -> Architecture | None:
-    """That of our GPT; None of a model that is one of `transformers`."""
+    """Architecture of our GPT; None for a model of `transformers`."""
     return ARCHITECTURES[backbone.config.positions] if isinstance(backbone, GPT) else None
 
 

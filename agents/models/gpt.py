@@ -49,7 +49,7 @@ class Attention(nn.Module):
         return self.proj(y.transpose(1, 2).flatten(2))
 
     def packed(self, x: Tensor, angles: Angles | None, packing: Packing, last: bool) -> Tensor:
-        """Packed tokens (n, d) to what each has read; with `last` only the asked for, (N, d)."""
+        """Attention of packed tokens (n, d); with `last` only at the decisions, (N, d)."""
         heads = self._heads(x, angles)
         parts = heads.split([group.tokens.total for group in packing.groups])
         if not last:
@@ -67,7 +67,7 @@ class Attention(nn.Module):
         return rows.unpad(y.transpose(1, 2).flatten(2))
 
     def _ask(self, queries: Tensor, heads: Tensor, group: Alike) -> Tensor:
-        """Of queries (m, nh, hs) at the places asked for, what they read, (m, d)."""
+        """Attention (m, d) of queries (m, nh, hs) at the decisions."""
         q = group.asked.pad(queries).transpose(1, 2)  # (b, nh, places, hs)
         k, v = group.tokens.pad(heads[:, 1:]).permute(2, 0, 3, 1, 4)  # (b, nh, k, hs)
         y = F.scaled_dot_product_attention(q, k, v, attn_mask=group.visible)
@@ -76,7 +76,7 @@ class Attention(nn.Module):
     def extend(
         self, x: Tensor, angles: Angles | None, layer: int, cache: KVCache, slots: Slots, last: bool
     ) -> Tensor:
-        """Packed new tokens (n, d) to what each has read; with `last` only that of ends, (b, d)."""
+        """Attention of packed new tokens (n, d); with `last` only at the ends of rows, (b, d)."""
         heads = self._heads(x, angles)
         cache.append(layer, heads[:, 1], heads[:, 2], slots.rows, slots.positions)
         if last and slots.last is not None:
@@ -155,7 +155,7 @@ class Block(nn.Module):
         at: Tensor | None = None,
         packing: Packing | None = None,
     ) -> Tensor:
-        """All of (B, T, d) or of packed (n, d); in the last layer only what stands `at`."""
+        """Hidden states (B, T, d), or packed (n, d); in the last layer only those `at` places."""
         if packing is None:
             x = x + self.attn(self.ln_1(x), angles)
             x = x if at is None else x.flatten(0, 1)[at]
@@ -253,7 +253,7 @@ class GPT(nn.Module):
         return x if bias is None else x + bias[packing.rows]
 
     def _placed(self, x: Tensor, positions: Tensor | slice) -> Tensor:
-        """Embeddings (..., n, d) with those of their positions, where these are learned."""
+        """Embeddings (..., n, d) plus learned position embeddings, if the model has these."""
         if self.wpe is None:
             return x
         beginning = isinstance(positions, slice)
@@ -354,7 +354,7 @@ class Packing:
 
     @classmethod
     def of(cls, at: np.ndarray, width: int) -> Packing:
-        """Of the flat places `at` (N,), 1 or more, in rows of `width` tokens."""
+        """Packing for the flat places `at` (N,), 1 or more, in rows of `width` tokens."""
         row, place = np.divmod(at, width)
         used, row, counts = np.unique(row, return_inverse=True, return_counts=True)
         lengths = np.zeros(len(used), np.int64)

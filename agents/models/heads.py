@@ -252,5 +252,5 @@ def token_log_probs(head: PolicyHead, hidden: Tensor, allowed: Tensor | None) ->
 
 
 def chosen(of_tokens: Tensor, actions: Tensor) -> Tensor:
-    """Of numbers (N, V), those of the tokens or acts `actions` (N,)."""
+    """Entries (N,) of numbers (N, V) at the tokens or acts `actions` (N,)."""
     return of_tokens.gather(1, actions[:, None])[:, 0]

@@ -49,8 +49,8 @@ class Observed(NamedTuple):
             len(tokens),
         )
 
-    def part(self, rows: np.ndarray) -> Observed:
-        """Those of the rows (b,) alone; caches know them by their places in the whole batch."""
+    def select(self, rows: np.ndarray) -> Observed:
+        """The observations of `rows` (b,), which caches know by their places in the batch."""
         index = torch.from_numpy(rows)
         return Observed(
             self.tokens[index],

@@ -17,6 +17,8 @@ from agents.models.cache import to_device
 from agents.models.gpt import buckets
 
 PAD = 0
+RATIO = 0.8
+"""See `buckets`."""
 
 
 def lengths_of(tokens: Tensor) -> Tensor:
@@ -75,7 +77,6 @@ def last_hidden(
     backbone: Backbone,
     tokens: Tensor,
     group: bool = True,
-    ratio: float = 0.8,
     smallest: int = 2048,
     bias: Tensor | None = None,
 ) -> Tensor:
@@ -85,7 +86,7 @@ def last_hidden(
         backbone: any causal model of left-aligned sequences.
         tokens: (B, L) int, PAD at the right.
         group: one forward per maximal sequence; False reads every row by itself.
-        ratio, smallest: see `buckets`.
+        smallest: see `buckets`.
         bias: (B, d), added to the embeddings of each row; no row is then the beginning of another.
     """
     device = backbone.embedding.device
@@ -97,7 +98,7 @@ def last_hidden(
     else:
         groups = PrefixGroups(np.arange(len(ends)), np.arange(len(ends)))
     states, places = [], []
-    for bucket in buckets(ends[groups.maximal], ratio, smallest):
+    for bucket in buckets(ends[groups.maximal], RATIO, smallest):
         rows = groups.maximal[bucket]
         longest = int(ends[rows[0]])
         where = np.full(len(groups.maximal), -1)

@@ -33,7 +33,7 @@ class RolloutCache:
         self.backbone, self.embed = backbone, embed
         self.kv = backbone.new_cache(rows)
         self.device = self.kv.keys.device
-        self.most = CPU_TOKENS if self.device.type == "cpu" else GPU_TOKENS
+        self.max_tokens = CPU_TOKENS if self.device.type == "cpu" else GPU_TOKENS
         self.tokens = np.zeros((rows, backbone.window), np.int64)
         self.features: np.ndarray | None = None  # (rows, F)
         self.computed = 0  # tokens that went through the model, ever
@@ -78,7 +78,7 @@ class RolloutCache:
         """Rows to read at once: those that add `counts` (b,) to `known` (b,) alike side by side."""
         order = np.argsort(likeness(known, counts), kind="stable")
         before = counts[order].cumsum() - counts[order]
-        number = -(-int(counts.sum()) // self.most)
+        number = -(-int(counts.sum()) // self.max_tokens)
         chunk = before * number // int(counts.sum())
         yield from np.split(order, np.flatnonzero(np.diff(chunk)) + 1)
 
@@ -100,14 +100,14 @@ class RolloutCaches:
     changed; None makes it so.
     """
 
-    def __init__(self, backbone: Backbone, embed: Embed | None = None, kept: int = 3) -> None:
+    def __init__(self, backbone: Backbone, embed: Embed | None = None, capacity: int = 3) -> None:
         self.backbone, self.embed = backbone, embed
-        self.kept = kept
+        self.capacity = capacity
         self.caches: OrderedDict[tuple[int, torch.dtype], RolloutCache] = OrderedDict()
         self.version: Hashable = None
 
     def read(self, seen: Observed) -> Tensor:
-        """Hidden state (b, d) at the end of each row of observations, whatever weights are now."""
+        """Hidden state (b, d) at the end of each row of observations, by the current weights."""
         version: Hashable = weights_version(self.backbone)
         if isinstance(self.embed, torch.nn.Module):
             version = version, tuple(p._version for p in self.embed.parameters())
@@ -127,6 +127,6 @@ class RolloutCaches:
         if key not in self.caches:
             self.caches[key] = RolloutCache(self.backbone, rows, self.embed)
         self.caches.move_to_end(key)
-        while len(self.caches) > self.kept:
+        while len(self.caches) > self.capacity:
             self.caches.popitem(last=False)
         return self.caches[key]

@@ -41,7 +41,7 @@ class Rotary(nn.Module):
 
 
 def turned(heads: Tensor, angles: Angles) -> Tensor:
-    """Of heads (..., n, 3, nh, hs) q and k turned by the angles of n tokens, v as it is."""
+    """Heads (..., n, 3, nh, hs) with q and k turned by the angles of n tokens."""
     rotated, values = heads.split([2, 1], -3)
     first, second = rotated.chunk(2, -1)
     pairs = first * angles.cos - second * angles.sin, second * angles.cos + first * angles.sin

@@ -284,7 +284,7 @@ class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
 
     @property
     def cloning(self) -> bool:
-        """Return True while what is learned is only to be built upon, such as CHAI's clone."""
+        """Return True while a clone is learned for what follows, as in CHAI."""
         return False
 
     def loss(self, batch: Any) -> Losses:

@@ -14,7 +14,7 @@ from agents.offline.ilql import ILQL, QOptions
 
 
 class CQL(ILQL):
-    """Q-learning over all tokens or acts, whose Q of unsaid ones are pressed down.
+    """Conservative Q-learning of tokens or acts: lowers Q of those that were not chosen.
 
     Q regresses to r + gamma max_a min target Q(s', a), over what may be said there; the
     conservative regulariser (`agents.offline.losses.conservative_loss`) keeps that maximum near
@@ -50,7 +50,7 @@ class CQL(ILQL):
     def target_values(
         self, batch: DecisionBatch, target_hidden: Tensor
     ) -> tuple[Tensor, Tensor | None]:
-        """Min target Q (n,) of what was said, and max_a min target Q(s, a) (n,)."""
+        """Min target Q (n,) of the chosen actions, and max_a min target Q(s, a) (n,)."""
         target_q = self.policy.target_q(target_hidden)
         said = chosen(target_q, batch.actions)
         if batch.allowed is not None:

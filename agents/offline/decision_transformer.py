@@ -59,7 +59,7 @@ class ReturnGPTPolicy(GPTPolicy):
 
     @contextmanager
     def given(self, returns: Tensor) -> Iterator[None]:
-        """Within, whole sequences are read as those of dialogues that earn `returns` (B,)."""
+        """Condition whole sequences on `returns` (B,) within the block."""
         self._given = returns
         try:
             yield

@@ -162,7 +162,7 @@ class FrozenBeliefs(nn.Module):
         self.policy: BeliefPolicy = deepcopy(policy).requires_grad_(False)
 
     def follow(self, policy: Any) -> None:
-        """Become what the policy is now."""
+        """Copy the current weights of the policy."""
         self.policy.load_state_dict(policy.state_dict())
 
     @torch.no_grad()

@@ -21,7 +21,7 @@ from agents.buffers.stored import DecisionBatch, heard_places, to_the_ends
 from agents.buffers.stored_acts import StoredActs
 from agents.buffers.stored_returns import return_deviation, with_reward_scale
 from agents.buffers.stream import StreamedData
-from agents.models.said import of_outputs
+from agents.models.action_outputs import gather_and_logsumexp
 from agents.offline.algorithm import DialogueSample, Losses, OfflineAlgorithm, OfflineOptions
 from agents.offline.losses import (
     HEADS,
@@ -266,7 +266,7 @@ class ILQL(ValueAlgorithm):
         of_q, floor, excess = of("q", value_hidden), self.cql_floor(batch), None
         if self.losses.dm_weight:
             every_q = policy.q_values(of_q)
-            q, q_total = of_outputs(every_q, *what, self.cql_temperature, floor)
+            q, q_total = gather_and_logsumexp(every_q, *what, self.cql_temperature, floor)
             excess = margin_loss(every_q, *what, self.losses.dm_margin)
         else:
             q, q_total = policy.q_of_said(of_q, *what, self.cql_temperature, floor)
@@ -284,7 +284,7 @@ class ILQL(ValueAlgorithm):
     def target_values(
         self, batch: DecisionBatch, target_hidden: Tensor
     ) -> tuple[Tensor, Tensor | None]:
-        """By the targets, min Q (n,) of what was said, and the values (n,) of the states.
+        """Min target Q (n,) of the chosen actions, and target values (n,) of the states.
 
         The latter are None where V is learned in their place.
         """
@@ -333,7 +333,7 @@ class ILQL(ValueAlgorithm):
         return loss, {**losses, "q": q.mean(0) * batch.is_action, "v": v * batch.is_action}
 
     def q_targets(self, batch: DecisionBatch, estimates: Estimates) -> Tensor:
-        """The targets (n,) of both Q of what was said: r + gamma V(s'), V by the targets if so.
+        """Targets (n,) of both Q: r + gamma V(s'), by the target V where there is one.
 
         With `losses.mc_weight`, they are mixed with the returns.
         """
@@ -348,7 +348,7 @@ class ILQL(ValueAlgorithm):
         return None
 
     def v_targets(self, batch: DecisionBatch, target_said: Tensor) -> Tensor:
-        """The values (n,) of which V is an expectile: min target Q(s, a) (n,) of what was said."""
+        """Values (n,) whose expectile V learns: min target Q(s, a) of the chosen actions."""
         return target_said
 
     def q_error(self, errors: Tensor) -> Tensor:

@@ -101,7 +101,7 @@ class ValueLosses:
             )
 
     def check(self, learner: str, awac_beta: float, words: bool) -> None:
-        """Raise a ValueError for what cannot be with the rest of a learner.
+        """Raise a ValueError for settings that do not fit those of the learner.
 
         Args:
             learner: its name.
@@ -129,7 +129,7 @@ def bellman_target(rewards: Tensor, values: Tensor, not_done: Tensor, gamma: flo
 
 
 def next_values(values: Tensor) -> Tensor:
-    """Of values (n,) at states in order, that of the next state; the last has none and gets 0."""
+    """Value (n,) of the next state, from values (n,) of states in order; 0 after the last."""
     return F.pad(values[1:], (0, 1))
 
 
@@ -143,7 +143,7 @@ def conservative_loss(said: Tensor, total: Tensor, temperature: float = 1.0) -> 
 
     Args:
         said, total: Q of what was said, and the log of the sum over what is allowed; see
-            `agents.models.said.of_outputs`.
+            `agents.models.action_outputs.gather_and_logsumexp`.
         temperature: that of the sum.
     """
     return total - said / temperature

@@ -10,7 +10,7 @@ from stable_baselines3.common.policies import BasePolicy
 from torch import Tensor
 
 from agents.buffers.stored import DecisionBatch
-from agents.models.said import of_outputs
+from agents.models.action_outputs import gather_and_logsumexp
 from agents.offline.ilql import ILQL, Estimates, QOptions
 
 
@@ -48,9 +48,9 @@ class PsiLearning(ILQL):
     def target_values(
         self, batch: DecisionBatch, target_hidden: Tensor
     ) -> tuple[Tensor, Tensor | None]:
-        """Min target Q (n,) of what was said, and log sum_a exp min target Q(s, a) (n,)."""
+        """Min target Q (n,) of the chosen actions, and log sum_a exp min target Q(s, a) (n,)."""
         target_q = self.policy.target_q(target_hidden)
-        said, total = of_outputs(target_q, batch.actions, batch.allowed)
+        said, total = gather_and_logsumexp(target_q, batch.actions, batch.allowed)
         return said, total
 
     def q_error(self, errors: Tensor) -> Tensor:

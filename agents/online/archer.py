@@ -125,7 +125,7 @@ class ArCHer(GroupAlgorithm):
         return {"cut": cut}
 
     def _rollout(self, said: np.ndarray) -> Rollout:
-        """Remember the dialogues; advantages are what the critic thinks of them now."""
+        """Add the dialogues to the replay memory; advantages are the critic's, now."""
         sequences = self._sequences(said)
         dialogues, ended = self._dialogues(sequences)
         self.replay.add(_those(dialogues, ended))

@@ -148,11 +148,7 @@ class GroupAlgorithm(SequenceAlgorithm):
 
     def _begin(self, env: VecEnv, chosen: np.ndarray) -> None:
         """Reset all dialogues, those of a group with the same seed, to play the `chosen` rows."""
-        count = env.num_envs // (self.group_size or 1)
-        seeds = np.repeat(self.rng.integers(2**31, size=count), self.group_size or 1)
-        # Stable-Baselines3 has no public way to give each row a seed of its own choice.
-        env.unwrapped._seeds = list(map(int, seeds))
-        self._last_obs = env.reset()  # type: ignore[assignment]
+        self._last_obs = reset_alike(env, self.rng, self.group_size)
         self._last_episode_starts = np.ones(env.num_envs, bool)
         self._begun(env.unwrapped.reset_infos, chosen)
 
@@ -170,7 +166,7 @@ class GroupAlgorithm(SequenceAlgorithm):
         return np.arange(self.n_envs) // (self.group_size or self.n_envs)
 
     def _returns(self, said: np.ndarray) -> np.ndarray:
-        """(n_envs,) float64, the sums of the rewards of what was `said` (T, n_envs)."""
+        """Returns (n_envs,) float64: sums of rewards where a token was `said` (T, n_envs)."""
         returns: np.ndarray = (self.rollout_buffer.steps("rewards") * said).sum(0, np.float64)
         return returns
 
@@ -183,12 +179,12 @@ class GroupAlgorithm(SequenceAlgorithm):
         return np.zeros((0, env.num_envs), bool)
 
     def _ends(self, said: np.ndarray) -> np.ndarray:
-        """(T, n) bool: where what was said closes a turn."""
+        """Tokens that end a turn, (T, n) bool."""
         ends: np.ndarray = self._turn_ends() & said
         return ends
 
     def _rollout(self, said: np.ndarray) -> Rollout:
-        """From the rollout in the buffer to what is learned from.
+        """Make the rollout that `train` reads of the one in the buffer.
 
         Args:
             said: (n_steps, n_envs) bool, where a token was said that is learned from.
@@ -231,3 +227,12 @@ class GroupAlgorithm(SequenceAlgorithm):
             log_prob: (n,) of their actions now.
         """
         raise NotImplementedError
+
+
+def reset_alike(env: VecEnv, rng: np.random.Generator, group_size: int | None) -> Any:
+    """Reset all dialogues, those of a group with the same seed; the observations."""
+    size = group_size or 1
+    seeds = np.repeat(rng.integers(2**31, size=env.num_envs // size), size)
+    # Stable-Baselines3 has no public way to give each row a seed of its own choice.
+    env.unwrapped._seeds = list(map(int, seeds))
+    return env.reset()

@@ -25,14 +25,12 @@ from agents.online.credit import (
     fitted_values,
 )
 from agents.online.groups import GroupAlgorithm, GroupOptions
-from agents.online.ppo import clipped_surrogate
 from agents.online.surrogates import (
-    LARGEST_WEIGHT,
     LOSS_TYPES,
     RATIO_LEVELS,
     log_ratios,
     mean_weights,
-    weighted_surrogate,
+    surrogate,
 )
 from agents.online.truths import continued, probabilities, probability_rises, turn_starts
 from dialgym.errors import one_of, unknown
@@ -301,7 +299,7 @@ class GRPO(GroupAlgorithm):
     def _truth_tokens(
         self, sequences: Sequences, begun: np.ndarray
     ) -> tuple[np.ndarray, tuple[np.ndarray, list[np.ndarray]]]:
-        """Of turns that begin (T, n): flat steps (m,), decisions (m,) and tokens of truths."""
+        """Flat steps (m,), decisions (m,) and tokens of the truths, of turns that begin (T, n)."""
         decisions = np.flatnonzero(begun.reshape(-1)[sequences.steps])
         steps = sequences.steps[decisions]
         texts = self.rollout_buffer.steps("truths").reshape(-1)[steps].tolist()
@@ -349,12 +347,8 @@ class GRPO(GroupAlgorithm):
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """The surrogate."""
         log_ratio = log_ratios(batch, log_prob, self.importance_sampling_level)
-        high = self.epsilon_high
-        if self.loss_type == "cispo":
-            most = LARGEST_WEIGHT if high is None else high
-            return weighted_surrogate(batch, log_prob, log_ratio, most)
         low = self.clip_range(self._current_progress_remaining)
-        return clipped_surrogate(batch, log_ratio, (low, low if high is None else high))
+        return surrogate(batch, log_prob, log_ratio, self.loss_type, low, self.epsilon_high)
 
     def _token_weights(self, chosen: np.ndarray) -> Tensor | None:
         if self.loss_type in ("dapo", "cispo"):

@@ -105,7 +105,6 @@ class SequenceAlgorithm(OnlineAlgorithm):
         """Say one token in each dialogue, or each of those `playing`, and keep what came of it.
 
         Rows that rest are not read, and what their env makes of a token of no meaning is not seen.
-        Two transfers wait for the device: the check of the probabilities, and the results.
 
         Returns:
             The infos of the dialogues that ended, by row; None when a callback asked to stop.
@@ -113,12 +112,8 @@ class SequenceAlgorithm(OnlineAlgorithm):
         assert self._last_obs is not None
         everything = Observed.of(self._last_obs)
         rows = np.arange(env.num_envs) if playing is None else np.flatnonzero(playing)
-        seen = everything if len(rows) == env.num_envs else everything.part(rows)
-        with torch.no_grad(), self.updater.precision():
-            masks = self._masks(env, seen)
-            sampled, values, log_probs = self._sampled(seen, masks, rows)
-            results = torch.stack([sampled.float(), values[:, 0].float(), log_probs.float()])
-        said, values, log_probs = results.cpu().numpy()  # token ids are exact in float32
+        seen = everything if len(rows) == env.num_envs else everything.select(rows)
+        (said, values, log_probs), masks = self._sampled(env, seen, rows)
 
         def of_all(numbers: Any, dtype: Any = np.float32) -> np.ndarray:
             filled = np.zeros((env.num_envs, *numbers.shape[1:]), dtype)
@@ -154,15 +149,21 @@ class SequenceAlgorithm(OnlineAlgorithm):
         self._last_obs, self._last_episode_starts = new_obs, dones  # type: ignore[assignment]
         return {row: infos[row] for row in np.flatnonzero(dones).tolist()}
 
-    def _sampled(self, seen: Observed, masks: Any, rows: np.ndarray) -> tuple[Tensor, ...]:
-        """Tokens (b,) to say, values (b, 1) and log-probabilities (b,), in the dialogues `rows`.
+    def _sampled(self, env: VecEnv, seen: Observed, rows: np.ndarray) -> tuple[np.ndarray, Any]:
+        """Tokens, values and log-probabilities (3, b) in the dialogues `rows`, and their masks.
 
-        A server knows no values: they are 0, to be read off the whole rollout.
+        Two transfers wait for the device: the check of the probabilities, and the results. A server
+        knows no values: they are 0, to be read off the whole rollout.
         """
-        if self.served is None:
-            return self.policy(seen, action_masks=masks)
-        said, log_probs = self.served.sample(self.policy, seen, rows, self.rng)
-        return said, torch.zeros(len(rows), 1), log_probs
+        with torch.no_grad(), self.updater.precision():
+            masks = self._masks(env, seen)
+            if self.served is None:
+                said, values, log_probs = self.policy(seen, action_masks=masks)
+            else:
+                said, log_probs = self.served.sample(self.policy, seen, rows, self.rng)
+                values = torch.zeros(len(rows), 1)
+            results = torch.stack([said.float(), values[:, 0].float(), log_probs.float()])
+        return results.cpu().numpy(), masks  # token ids are exact in float32
 
     def _step_extras(self, infos: list[dict[str, Any]]) -> dict[str, np.ndarray]:
         """Further arrays (n_envs, ...) to keep of a step, by name; here none."""
@@ -209,7 +210,7 @@ class SequenceAlgorithm(OnlineAlgorithm):
         return sequences
 
     def _reference_log_probs(self, sequences: Sequences) -> Tensor | None:
-        """Of the actions (N,) under the reference; None without one."""
+        """Log-probabilities (N,) of the actions under the reference; None without one."""
         if self.reference is None:
             return None
         with self.reference.on(self.device):

@@ -178,7 +178,7 @@ class SequencePPO(SequenceAlgorithm):
         return self.policy.evaluate_sequences(tokens, at, actions, *rest)[0]
 
     def advantages(self, rewards: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Of the rollout in the buffer: advantages and value targets, (n_steps, n_envs) both."""
+        """Advantages and value targets (n_steps, n_envs) of the rollout in the buffer."""
         dones = self.rollout_buffer.steps("dones")
         last_values = self._last_values(Observed.of(self._last_obs), dones[-1])
         if self.advantage_level == "turn":
@@ -188,16 +188,16 @@ class SequencePPO(SequenceAlgorithm):
         return advantages, advantages + values
 
     def _last_values(self, last: Observed, dones: np.ndarray) -> np.ndarray:
-        """Values (n_envs,) of what follows the rollout; 0 for dialogues that have just begun."""
+        """Bootstrap values (n_envs,) after the rollout; 0 for dialogues that have just begun."""
         values, going_on = np.zeros(len(dones), np.float32), np.flatnonzero(~dones)
         if len(going_on):
             with torch.no_grad(), self.updater.precision():
-                read = self.policy.predict_values(last.part(going_on))
+                read = self.policy.predict_values(last.select(going_on))
             values[going_on] = read.float().cpu().numpy()[:, 0]
         return values
 
     def _values_after(self, observations: list[Any], spoken: np.ndarray) -> np.ndarray:
-        """Values (b,) of what follows dialogues that a limit cut off.
+        """Bootstrap values (b,) of dialogues that were truncated.
 
         Args:
             observations: the b last ones.

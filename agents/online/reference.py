@@ -154,7 +154,7 @@ class FrozenPolicy(nn.Module):
 
     @contextmanager
     def on(self, device: torch.device) -> Iterator[None]:
-        """Within, the weights are on a device; offloaded ones rest on the CPU otherwise."""
+        """Keep the weights on a device within the block; else offloaded ones are on the CPU."""
         if self.offload:
             self._put(device)
         yield
@@ -177,7 +177,7 @@ class FrozenPolicy(nn.Module):
         return self._networks[2]
 
     def follow(self, policy: Any) -> None:
-        """Become what the policy is now, its weights being gathered."""
+        """Copy the current weights of the policy, gathering sharded ones."""
         theirs = policy.backbone, policy.policy_head, policy.features
         for part, other in zip(self._networks, theirs, strict=True):
             if part is not None:

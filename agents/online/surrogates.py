@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from agents.buffers.sequences import SequenceBatch
-from agents.online.ppo import Decisions, policy_metrics
+from agents.online.ppo import Decisions, clipped_surrogate, policy_metrics
 
 LOSS_TYPES = ("grpo", "dr_grpo", "dapo", "bnpo", "cispo")
 RATIO_LEVELS = ("token", "sequence")
@@ -41,6 +41,27 @@ def log_ratios(batch: SequenceBatch, log_prob: Tensor, level: str) -> Tensor:
     sums.index_add_(0, row, torch.stack([log_ratio, torch.ones_like(log_ratio)], 1).detach())
     mean = (sums[:, 0] / sums[:, 1].clamp(min=1))[row]
     return mean + log_prob - log_prob.detach()
+
+
+def surrogate(
+    batch: Decisions,
+    log_prob: Tensor,
+    log_ratio: Tensor,
+    loss_type: str,
+    low: float,
+    high: float | None,
+) -> tuple[Tensor, dict[str, Tensor]]:
+    """The surrogate of a loss of `LOSS_TYPES`; see `weighted_surrogate` and `clipped_surrogate`.
+
+    Args:
+        batch, log_prob, log_ratio: as of `weighted_surrogate`.
+        loss_type: one of them.
+        low, high: how far the ratio may fall below and rise above 1; None for the default.
+    """
+    if loss_type == "cispo":
+        most = LARGEST_WEIGHT if high is None else high
+        return weighted_surrogate(batch, log_prob, log_ratio, most)
+    return clipped_surrogate(batch, log_ratio, (low, low if high is None else high))
 
 
 def weighted_surrogate(

@@ -218,7 +218,7 @@ class ValueBeliefPolicy(ValueHeads, BeliefPolicy):  # type: ignore[misc]
 
     @torch.no_grad()
     def update_targets(self, tau: float) -> None:
-        """Move the targets by `tau` of the way to what they copy (Polyak averaging)."""
+        """Polyak averaging: move the target networks towards the networks by `tau`."""
         follow(self.target_q_heads, self.q_heads, tau)
         follow(self.target_trunk, self.mlp_extractor.value_net, tau)
 

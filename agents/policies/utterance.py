@@ -67,6 +67,10 @@ class UtteranceDecoding(Decoding):
             )
 
 
+MOST_PLANS = 3
+"""Batches whose plans are kept."""
+
+
 class Plans:
     """The utterance under way in each row of a batch, valid while its observations agree.
 
@@ -75,8 +79,7 @@ class Plans:
     the rest of an utterance. So what else is asked of a policy costs time and never sense.
     """
 
-    def __init__(self, kept: int = 3) -> None:
-        self.kept = kept
+    def __init__(self) -> None:
         self.plans: OrderedDict[Hashable, UtteranceBatchPlan] = OrderedDict()
 
     def next_tokens(self, tokens: Tensor, key: Hashable, choose: Choose) -> np.ndarray:
@@ -88,7 +91,7 @@ class Plans:
         if key not in self.plans:
             self.plans[key] = UtteranceBatchPlan(*tokens.shape)
         self.plans.move_to_end(key)
-        while len(self.plans) > self.kept:
+        while len(self.plans) > MOST_PLANS:
             self.plans.popitem(last=False)
         return self.plans[key].next_tokens(tokens, choose)
 
@@ -116,7 +119,7 @@ class Plans:
         """
 
         def choose(rows: Tensor, new: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            prompts = read_prompts(policy, rows, most).part(new)
+            prompts = read_prompts(policy, rows, most).select(new)
             uniform = numbers(prompts, candidates) if deterministic else None
             chosen = best_of(prompts, uniform)
             return chosen.tokens[:, 0].cpu().numpy(), chosen.lengths[:, 0].cpu().numpy()
@@ -222,7 +225,7 @@ class UtteranceGPTPolicy(ValueGPTPolicy):
 
     @contextmanager
     def _drawn_by(self, sampling: Sampling) -> Iterator[None]:
-        """Within, candidates are drawn by `sampling`, where it says anything."""
+        """Draw candidates by `sampling` within the block, if it sets anything."""
         own = self.decoding
         self.decoding = replace(
             own,

@@ -107,7 +107,7 @@ class ArCHerPolicy(UtteranceGPTPolicy):
 
     @torch.no_grad()
     def update_targets(self, tau: float) -> None:
-        """Move the targets by `tau` of the way to what they copy (Polyak averaging)."""
+        """Polyak averaging: move the target networks towards the networks by `tau`."""
         super().update_targets(tau)
         follow(self.target_v_heads, self.v_heads, tau)
 
@@ -209,6 +209,6 @@ def critic_values(
 
 
 def of_tokens(values: Tensor, batch: UtteranceBatch) -> Tensor:
-    """Of numbers (m,) of the utterances, (n,): each at the tokens of its utterance, 0 elsewhere."""
+    """Spread numbers (m,) of utterances to their tokens (n,), 0 elsewhere."""
     number = (batch.begins & batch.is_action).cumsum(0) - 1
     return torch.where(batch.is_action, values[number.clamp(min=0)], 0.0)

@@ -13,10 +13,10 @@ from stable_baselines3.common.type_aliases import Schedule
 from torch import Tensor, nn
 
 from agents.decoding.sampling import Sampling, check_drawing, cut_off
+from agents.models.action_outputs import action_and_logsumexp, action_outputs
 from agents.models.build import made_head, make_optimizer
 from agents.models.heads import MLPHead, token_log_probs
 from agents.models.masking import FORBIDDEN
-from agents.models.said import said_alone, said_and_total
 from agents.policies.gpt import MASK_TYPES, GPTPolicy
 from dialgym.errors import finite_number, one_of, with_settings
 
@@ -94,7 +94,7 @@ class Decoding:
         return cut_off(logits, self.top_k, self.top_p)
 
     def _preferences(self, advantages: Tensor) -> Tensor:
-        """Of advantages of any shape, what they add to the logits."""
+        """Additions to the logits for advantages of any shape."""
         if self.weights == "exp":
             return self.beta * advantages
         return torch.where(advantages > 0, self.beta, 1 - self.beta).log()
@@ -207,9 +207,9 @@ class ValueHeads:
         temperature: float,
         floor: Any,
     ) -> tuple[Tensor, Tensor]:
-        """Both Q (2, n) of what was said, and both sums over all; see `said_and_total`."""
+        """Both Q (2, n) of what was said, and both sums over all; see `action_and_logsumexp`."""
         found = [
-            said_and_total(head, hidden, actions, allowed, temperature, floor)
+            action_and_logsumexp(head, hidden, actions, allowed, temperature, floor)
             for head in self.q_heads  # type: ignore[attr-defined]
         ]
         said, total = zip(*found)
@@ -219,7 +219,7 @@ class ValueHeads:
     def target_q_of_said(self, hidden: Tensor, actions: Tensor) -> Tensor:
         """The lesser of both target Qs of what was said (n,), within the bounds."""
         heads: Any = self.target_q_heads
-        said = torch.stack([said_alone(head, hidden, actions) for head in heads])
+        said = torch.stack([action_outputs(head, hidden, actions) for head in heads])
         return self.value_bounds.clip(said.amin(0))
 
     @torch.no_grad()
@@ -289,7 +289,7 @@ class ValueGPTPolicy(ValueHeads, GPTPolicy):  # type: ignore[misc]
 
     def log_prob_of_said(self, hidden: Tensor, actions: Tensor, allowed: Tensor | None) -> Tensor:
         """(n,): of the cloned policy, of what was said, from hidden states (n, d)."""
-        said, total = said_and_total(self.policy_head, hidden, actions, allowed)
+        said, total = action_and_logsumexp(self.policy_head, hidden, actions, allowed)
         return said - total
 
     def state_values(self, hidden: Tensor) -> Tensor:
@@ -298,7 +298,7 @@ class ValueGPTPolicy(ValueHeads, GPTPolicy):  # type: ignore[misc]
 
     @torch.no_grad()
     def update_targets(self, tau: float) -> None:
-        """Move the targets by `tau` of the way to what they copy (Polyak averaging)."""
+        """Polyak averaging: move the target networks towards the networks by `tau`."""
         follow(self.target_q_heads, self.q_heads, tau)
         if self.target_backbone is not None:
             assert self.value_backbone is not None

@@ -158,7 +158,7 @@ class RewardModelTraining:
 
     @torch.no_grad()
     def _measure(self) -> dict[str, float]:
-        """Of the held-out examples: the loss, and how well the rewards order them."""
+        """Loss of the held-out examples, and how well the rewards order them."""
         self.network.model.eval()
         side, size = self.held_out, self.settings.batch_size
         parts = np.split(np.arange(len(side)), range(size, len(side), size))
@@ -177,7 +177,7 @@ class RewardModelTraining:
         return {"pearson": pearson(found, scores), "spearman": spearman(found, scores)}
 
     def metrics(self) -> dict[str, Any]:
-        """Of the best epoch, with all epochs as `history`."""
+        """Metrics of the best epoch, with all epochs as `history`."""
         best = self.history[self.best_epoch - 1]
         counts = {"examples": len(self.learned), "held_out": len(self.held_out)}
         return {"kind": self.kind, "seed": self.seed, **counts, **best, "history": self.history}

@@ -163,7 +163,7 @@ def _from_checkpoint(base: str, settings: RewardModelConfig) -> Network:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Within, `transformers` shows no progress bars of its own."""
+    """Hide the progress bars of `transformers` within the block."""
     logging = require("transformers.utils.logging", "agents", "a reward model")
     shown = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()

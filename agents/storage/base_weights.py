@@ -14,7 +14,7 @@ ADAPTER = ".lora_"
 
 
 def mark_base(backbone: nn.Module) -> None:
-    """Note, as the backbone's `base_digest`, what a pretrained model beneath new adapters is."""
+    """Set the backbone's `base_digest` to that of the pretrained model beneath new adapters."""
     backbone.base_digest = digest(_base(backbone))  # type: ignore[assignment]
 
 
@@ -30,7 +30,7 @@ def digest(weights: Mapping[str, Tensor]) -> str:
 def without_bases(
     network: nn.Module, state: Mapping[str, Any]
 ) -> tuple[Mapping[str, Any], dict[str, str]]:
-    """A network's state without what its pretrained models give again.
+    """A network's state without the weights of its pretrained models.
 
     Args:
         network: any module.

@@ -12,7 +12,7 @@ import torch
 
 @contextmanager
 def generators_kept() -> Iterator[None]:
-    """Within, the generators of Python, NumPy and PyTorch may be seeded; then they are as before.
+    """Restore the generators of Python, NumPy and PyTorch after the block, which may seed them.
 
     A model that is read seeds them with its own seed, as every algorithm of Stable-Baselines3 does.
     Where it is read for its weights alone, another model's draws must not depend on it.

@@ -50,7 +50,7 @@ def saved_model(path: Any) -> Any:
 
 
 def with_pretrained(attributes: dict[str, Any], change: Callable[[str], str]) -> dict[str, Any]:
-    """Attributes in which the paths of the models that networks were made of are other ones.
+    """Attributes with each path of a pretrained model replaced by `change(path)`.
 
     These are the policy's, its critic's, and those of a reference that was read from a file.
     """
@@ -64,7 +64,7 @@ def with_pretrained(attributes: dict[str, Any], change: Callable[[str], str]) ->
 
 
 def _made_at(arguments: dict[str, Any], change: Callable[[str], str]) -> dict[str, Any]:
-    """Arguments of a policy, with other paths of the models that it and its critic are made of."""
+    """Arguments of a policy with each path of a pretrained model replaced."""
     changed = {**arguments, **_pretrained_at(arguments, change)}
     critic = arguments.get("share_features_extractor")
     if isinstance(critic, dict):
@@ -81,7 +81,7 @@ def _pretrained_at(settings: dict[str, Any], change: Callable[[str], str]) -> di
 
 
 def with_tokenizer(attributes: dict[str, Any], change: Callable[[str], str]) -> dict[str, Any]:
-    """Attributes in which the path of the tokenizer of where a model learned is another one."""
+    """Attributes with the path of the env's tokenizer replaced by `change(path)`."""
     place = attributes.get("trained_in") or {}
     scheme, _, source = str(place.get("settings", {}).get("tokenizer", "")).partition(":")
     if scheme not in TOKENIZERS or not source.startswith((".", "/", "~")):

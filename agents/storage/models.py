@@ -22,7 +22,7 @@ from stable_baselines3.common.utils import check_for_correct_spaces
 
 from agents.registry import NETWORK_KEYS, POLICIES, find, home_of, load_class, name_of, named, names
 from agents.storage.archive import MODEL, Archive, ForeignFile, model_archive, write_archive
-from agents.storage.base_weights import with_bases, without_bases
+from agents.storage.base_weights import without_bases
 from agents.storage.locate import (
     beside,
     fetched_agent,
@@ -32,12 +32,8 @@ from agents.storage.locate import (
     with_pretrained,
     with_tokenizer,
 )
-from agents.storage.pickled import (
-    check_model_finite,
-    learned_normalized,
-    read_pickled,
-    take_statistics,
-)
+from agents.storage.pickled import learned_normalized, read_pickled, take_statistics
+from agents.storage.state import OPTIMIZER, is_optimizer, load_state
 from agents.storage.values import Unpacker
 from dialgym.io.hub import PREFIX, commits, pinned_names
 from dialgym.io.objects import without_module
@@ -45,11 +41,6 @@ from dialgym.io.saved_models import find_checkpoint, find_language_model
 from dialgym.views.env_spec import made_from
 
 Place = str | Path | IO[bytes]
-OPTIMIZER = "optimizer"
-REFERENCE = "reference"
-"""The policy that divergence is measured from, which learning makes where a file has none."""
-TRUST_REGION = "trust_region"
-"""The slow average of a policy, which begins as the policy itself where a file has none."""
 CLOCK = "start_time"
 """An attribute that each `learn` sets; equal models have equal files without it."""
 
@@ -99,7 +90,7 @@ def write_model(
     networks: dict[str, Any] = {}
     bases: dict[str, dict[str, str]] = {}
     for name, state in model.get_parameters().items():
-        if _is_optimizer(model, name):
+        if is_optimizer(model, name):
             optimizers[name] = state
         else:
             networks[name], bases[name] = without_bases(recursive_getattr(model, name), state)
@@ -184,8 +175,7 @@ def read_model(
     model = cls(policy=attributes["policy_class"], env=env, device=device, _init_setup_model=False)
     model.__dict__.update(attributes)
     model._setup_model()
-    model.set_parameters(_parameters(archive, model), exact_match=True, device=device)
-    check_model_finite(model, archive.name)
+    load_state(archive, model, model.set_parameters, device=device)
     for name, value in settings["variables"].items():
         if value is not None:
             recursive_setattr(model, f"{name}.data", value.to(model.device))
@@ -240,13 +230,13 @@ class SafeFiles:
         device: torch.device | str = "auto",
     ) -> None:
         """As everywhere in Stable-Baselines3; a file is one that `save` wrote."""
-        archive: Archive | None = None
-        if not isinstance(load_path_or_dict, dict):
+        own: Any = super()
+        options = {"exact_match": exact_match, "device": device}
+        if isinstance(load_path_or_dict, dict):
+            own.set_parameters(load_path_or_dict, **options)
+        else:
             archive = model_archive(saved_model(load_path_or_dict))
-            load_path_or_dict = _parameters(archive, self)
-        super().set_parameters(load_path_or_dict, exact_match, device)  # type: ignore[misc]
-        if archive is not None:
-            check_model_finite(self, archive.name)
+            load_state(archive, self, own.set_parameters, **options)
 
 
 # Writing
@@ -291,10 +281,6 @@ def _attributes(
 def _without_time(episode: Mapping[str, Any]) -> dict[str, Any]:
     """Figures of a monitored episode without the seconds since it began."""
     return {name: value for name, value in episode.items() if name != "t"}
-
-
-def _is_optimizer(model: BaseAlgorithm, name: str) -> bool:
-    return isinstance(recursive_getattr(model, name), torch.optim.Optimizer)
 
 
 def _variables(model: BaseAlgorithm) -> list[str]:
@@ -386,25 +372,3 @@ def _fitting(cls: Any, env: GymEnv, attributes: dict[str, Any], force_reset: boo
         attributes["_last_obs"] = None
     attributes["n_envs"] = wrapped.num_envs
     return wrapped
-
-
-def _parameters(archive: Archive, model: Any) -> dict[str, Any]:
-    """Networks and optimizers of a file; where it has no state of optimizers, the model's own.
-
-    So it is with a reference: settings given to `load` may ask for one, or for none any more.
-    """
-    said, own = archive.read("algorithm"), model.get_parameters()
-    named = [name for name in said["networks"] if name in own or name != REFERENCE]
-    networks = {name: archive.read(name) for name in named}
-    for name, digests in said.get("bases", {}).items():
-        if name in networks:
-            network = recursive_getattr(model, name)
-            networks[name] = with_bases(network, networks[name], digests, archive.name)
-    if REFERENCE in own:
-        networks.setdefault(REFERENCE, own[REFERENCE])
-    if TRUST_REGION in own:
-        average = {f"average.{name}": value for name, value in networks["policy"].items()}
-        networks.setdefault(TRUST_REGION, average)
-    if OPTIMIZER in archive.sections:
-        return {**networks, **archive.read(OPTIMIZER)}
-    return {**{k: v for k, v in own.items() if _is_optimizer(model, k)}, **networks}

@@ -23,7 +23,7 @@ HELD_OUT = "held_out/"
 
 
 def write_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write a CSV file whose columns are those that any row has."""
+    """Write rows to a CSV file; its columns are all keys of the rows."""
     columns = list(dict.fromkeys(name for row in rows for name in row))
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, lineterminator="\n")
@@ -33,7 +33,7 @@ def write_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 class Curve(BaseCallback):
-    """Writes a CSV row at the end of rollouts: `timesteps`, `seconds` and what it is about.
+    """Writes a CSV row at the end of rollouts: `timesteps`, `seconds` and its own columns.
 
     Args:
         path: of the file.
@@ -41,7 +41,7 @@ class Curve(BaseCallback):
             each rollout a row.
     """
 
-    kept: ClassVar[list[str]] = ["rows", "before"]
+    state_names: ClassVar[list[str]] = ["rows", "before"]
     """Attributes that a run goes on with."""
 
     def __init__(self, path: Path, interval: int = 0) -> None:
@@ -84,7 +84,7 @@ class LearningCurve(Curve):
     `VecMonitor` (or `Monitor`) around the env.
     """
 
-    kept: ClassVar[list[str]] = [*Curve.kept, "returns", "wins"]
+    state_names: ClassVar[list[str]] = [*Curve.state_names, "returns", "wins"]
 
     def __init__(self, path: Path, interval: int = 0) -> None:
         super().__init__(path, interval)
@@ -135,7 +135,7 @@ class HeldOutLoss(BaseCallback):
         best: called where their loss is the least so far; None for nobody.
     """
 
-    kept: ClassVar[list[str]] = ["least"]
+    state_names: ClassVar[list[str]] = ["least"]
     """Attributes that a run goes on with."""
 
     def __init__(self, dataset: Any, best: BaseCallback | None = None) -> None:
@@ -175,7 +175,7 @@ class StopAfterDialogues(BaseCallback):
         keep: after how many of them the model is kept, in `checkpoints/model_N_dialogues.zip`.
     """
 
-    kept: ClassVar[list[str]] = ["ended", "rows", "cpu_seconds"]
+    state_names: ClassVar[list[str]] = ["ended", "rows", "cpu_seconds"]
     """Attributes that a run goes on with."""
 
     def __init__(self, count: int, folder: Path, keep: Sequence[int] = ()) -> None:

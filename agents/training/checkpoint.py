@@ -282,7 +282,7 @@ def _names_of_model(model: Any) -> Sequence[str]:
 
 
 def _names_of_callback(callback: BaseCallback) -> list[str]:
-    names = ["n_calls", *getattr(callback, "kept", [])]
+    names = ["n_calls", *getattr(callback, "state_names", [])]
     if isinstance(callback, EvalCallback):
         names += ["best_mean_reward", "last_mean_reward", "evaluations_results"]
         names += ["evaluations_timesteps", "evaluations_length", "evaluations_successes"]

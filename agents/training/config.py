@@ -57,7 +57,7 @@ def option(
     recorded: bool = True,
     command_default: Any = None,
 ) -> Any:
-    """A field of `TrainConfig`, with what the command and the documentation say of it.
+    """A field of `TrainConfig`, with its help in the command and the documentation.
 
     Args:
         default: of the field.
@@ -395,7 +395,7 @@ def _check_mapping(name: str, value: Any, where: str) -> None:
 
 
 def _check_code(given: Mapping[str, Any], where: str, trust: bool) -> None:
-    """Raises ValueError for names of code in a file that is not trusted, and nobody has said."""
+    """Raises ValueError for code that an untrusted file names and the caller does not."""
     from agents.training.hyperparameters import check_classes  # which loads PyTorch
 
     check_names(given.get("env_kwargs"), where, trust)

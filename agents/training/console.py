@@ -111,14 +111,14 @@ def _trust(session: Session) -> list[str]:
 
 
 class RunReport:
-    """Prints what a run is about when it begins, and what came of it; writes both to `run.json`."""
+    """Prints the settings of a run and its results; writes both to `run.json`."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
         self.record: dict[str, Any] = {}
 
     def begin(self) -> None:
-        """Print what the run is about."""
+        """Print the settings of the run."""
         session, plan = self.session, self.session.plan
         self.record = {
             "config": plan.config.as_dict(),
@@ -138,7 +138,7 @@ class RunReport:
         self._print_facts(header(session))
 
     def end(self, seconds: float) -> None:
-        """Let the model play its last dialogues, and print what came of `seconds` of learning."""
+        """Let the model play its last dialogues, and print the results of `seconds` of learning."""
         plan, model = self.session.plan, self.session.model
         episodes = plan.config.final_episodes
         facts = {"trained": f"{model.num_timesteps:,} timesteps in {spell_seconds(seconds)}"}

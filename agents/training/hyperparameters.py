@@ -120,7 +120,7 @@ def _check_keys(part: Mapping[str, Any], known: set[str], where: str) -> None:
 
 
 def _base_for(config: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
-    """The configuration that a change is laid over: without what another policy makes void.
+    """The configuration to be changed, without settings that do not apply to a new policy.
 
     That is all of `policy_kwargs` where the change names another policy, and a policy's sizes where
     it names a pretrained model.

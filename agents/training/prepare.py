@@ -309,7 +309,7 @@ def _split(
 
 
 def data_names(data: Data | None) -> list[str] | None:
-    """Names of what a run learns from."""
+    """Names of the stored dialogues of a run."""
     if data is None:
         return None
     named = (str, Path)

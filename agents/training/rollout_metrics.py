@@ -64,7 +64,7 @@ class Metrics(BaseCallback):
         metrics: as of `make_metrics`.
     """
 
-    kept: ClassVar[list[str]] = ["said"]
+    state_names: ClassVar[list[str]] = ["said"]
     """Attributes that a run goes on with."""
 
     def __init__(self, metrics: Sequence[Metric]) -> None:

@@ -156,7 +156,7 @@ def make_callbacks(session: Session, interrupt: Interrupt) -> list[BaseCallback]
         session.plan.interval,
         session.plan.identity(session.processes.count),
         played,
-        [*made.kept, *held_out] if made else [],
+        [*made.saved, *held_out] if made else [],
         interrupt,
     )
     if session.saved is not None:
@@ -191,17 +191,17 @@ class _Callbacks:
         if config.dialogues:
             keep = tuple(config.keep_dialogues)
             self.limit = StopAfterDialogues(config.dialogues, plan.folder, keep)
-        self.kept: list[BaseCallback] = [self.curve]  # whose state belongs to the run
-        self.kept += [Metrics(plan.metrics)] if plays else []
-        self.kept += [self.limit] if self.limit else []
-        self.before, self.envs = [*self.kept], []
+        self.saved: list[BaseCallback] = [self.curve]  # whose state belongs to the run
+        self.saved += [Metrics(plan.metrics)] if plays else []
+        self.saved += [self.limit] if self.limit else []
+        self.before, self.envs = [*self.saved], []
         if config.save_freq:
             keep_model = KeepModel(plan.folder / "checkpoints" / "model_{}_steps.zip")
             self.before.append(AtMultiples(config.save_freq, keep_model))
         if config.eval_freq:
             evaluate = _evaluation(session, board)
             self.envs.append(evaluate.eval_env)
-            self.kept.append(evaluate)
+            self.saved.append(evaluate)
             self.before.append(AtMultiples(config.eval_freq, evaluate))
         own = isinstance(session.model, Learner)  # which warns by itself
         self.after: list[BaseCallback] = [] if own else [DurationWarning()]

@@ -21,7 +21,7 @@ Turns = dict[int, dict[str, float]]
 
 
 def turn_values(run: str | Path, trust: bool = False) -> Callable[[Dataset], Turns]:
-    """A function from a dataset of one dialogue to what the model of a run thinks of its turns.
+    """A function from a dataset of one dialogue to value estimates of its turns by a run's model.
 
     By the place of the turn: `value`, V before its first token; of `ILQL` and its kin `advantage`
     too, the sum of Q - V over its tokens.

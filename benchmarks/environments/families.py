@@ -70,7 +70,7 @@ def single_steps(name: str) -> Work:
 
 
 def batched_steps(name: str) -> Work:
-    """The same in a batch of `ROWS` dialogues, whose masks are made at each step."""
+    """`single_steps` in a batch of `ROWS` dialogues, with masks at each step."""
     env: Any = gym.make_vec(f"dialgym/{name}", ROWS, autoreset_mode="SameStep")
     rng = np.random.default_rng(0)
     written = [row for _ in range(ROWS) if (row := _replies(env, rng))]

@@ -144,7 +144,7 @@ def _ppo(
     plan: Plan, shape: Shape, env: VecEnv, n_steps: int, n_epochs: int, until: float
 ) -> Figures:
     """Rollouts and updates of SequencePPO, apart and together."""
-    with shape.made() as policy_kwargs:
+    with shape.policy_kwargs() as policy_kwargs:
         model: Any = SequencePPO(
             GPTPolicy,
             env,

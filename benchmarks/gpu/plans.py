@@ -51,7 +51,7 @@ class Shape:
     qwen: Mapping[str, Any] | None = None
 
     @contextmanager
-    def made(self) -> Iterator[dict[str, Any]]:
+    def policy_kwargs(self) -> Iterator[dict[str, Any]]:
         """The arguments of the policy, where policies made meanwhile have this shape."""
         if self.qwen is None:
             yield dict(self.policy)
@@ -101,7 +101,7 @@ class Plan:
 
     @property
     def name(self) -> str:
-        """Of the device."""
+        """Name of the device."""
         return torch.cuda.get_device_name() if self.device == "cuda" else "CPU"
 
     @property

@@ -139,11 +139,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
             sys.exit(f"not of the committed rows: {', '.join(stale)}. Run with --write.")
         print("all tables with rows are of those rows")
     else:
-        for name, command in how().items():
+        for name, command in commands().items():
             print(f"docs/results/{name}.md: {command}")
 
 
-def how() -> dict[str, str]:
+def commands() -> dict[str, str]:
     """The command that makes each file of docs/results."""
     rows = {name: f"dialgym leaderboard {command}" for name, command in LEADERBOARD.items()}
     recipes = {name: f"{RECIPE} {command}" for name, command in RECIPES.items()}

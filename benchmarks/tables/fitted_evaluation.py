@@ -103,7 +103,7 @@ def table(figures: Figures) -> str:
 
 
 def _rank_correlation(fitted: np.ndarray, earned: np.ndarray) -> str:
-    """That of each row of (S, P) values, and its mean with an interval."""
+    """Rank correlation of each row of (S, P) values, and its mean with an interval."""
     ranks = [spearmanr(*pair).statistic for pair in zip(fitted, earned, strict=True)]
     return format_estimate(seed_estimate(np.array(ranks), (-1.0, 1.0)), 2)
 

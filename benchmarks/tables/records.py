@@ -8,7 +8,6 @@ machine.
 from __future__ import annotations
 
 import argparse
-import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from dialgym.io.checksums import read_json_checked, write_json_checked
-from dialgym.versions import hardware, versions
+from dialgym.versions import hardware, stopwatch, versions
 
 FORM = "dialgym record 1"
 RECORDS = Path(__file__).parents[1] / "results" / "scripted"
@@ -36,14 +35,13 @@ def make_record(
         measure: makes them, as plain values.
         folder: of the records.
     """
-    started, cpu = time.monotonic(), time.process_time()
+    cost_so_far = stopwatch()
     figures = measure()
-    cost = {"wall_seconds": time.monotonic() - started, "cpu_seconds": time.process_time() - cpu}
     record = {
         "form": FORM,
         "command": command,
         "figures": figures,
-        "cost": {key: round(value, 1) for key, value in cost.items()},
+        "cost": cost_so_far(),
         "hardware": hardware(),
         "versions": versions(),
     }

@@ -42,7 +42,7 @@ PARTS: Mapping[str, Callable[[int], Iterator[Figure]]] = MappingProxyType(
 
 
 def figures(parts: list[str], repeats: int) -> Iterator[Figure]:
-    """Those of the parts asked for."""
+    """Figures of the parts that are asked for."""
     for name, part in PARTS.items():
         if name in parts:
             yield from part(repeats)

@@ -60,7 +60,7 @@ class Counts(BaseCallback):
 
 
 def counted(clone: Any = None) -> Counts:
-    """Of rollouts with an update after each, begun from a clone or from scratch."""
+    """Counts of rollouts with an update after each, begun from a clone or from scratch."""
     env = dialgym.sb3_vec_env(ENV, DIALOGUES, seed=0)
     model = GRPO("GPTPolicy", env, n_steps=36, group_size=GROUP, seed=0, device="cpu")
     if clone is not None:

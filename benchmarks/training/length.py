@@ -35,7 +35,7 @@ POLICY: dict[str, Any] = {"preset": "nano", "n_head": 4}
 
 @dataclass(frozen=True)
 class Costs:
-    """Of dialogues of up to `length` tokens.
+    """Costs of dialogues of up to `length` tokens.
 
     Attributes:
         rollout, update, padded: CPU-milliseconds of a decision: in the rollout, in one epoch of
@@ -73,13 +73,13 @@ def figures(repeats: int) -> Iterator[Figure]:
 def measured(repeats: int) -> list[Costs]:
     """The costs of each length."""
     with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
-        memory = [pool.apply(growth, (length,)) for length in LENGTHS]
+        memory = [pool.apply(memory_growth, (length,)) for length in LENGTHS]
     return [costs(length, repeats, grown) for length, grown in zip(LENGTHS, memory, strict=True)]
 
 
 def costs(length: int, repeats: int, memory: int) -> Costs:
-    """Of dialogues of up to `length` tokens, whose update takes `memory` bytes."""
-    learner = made(length)
+    """Costs of dialogues of up to `length` tokens, whose update takes `memory` bytes."""
+    learner = make_learner(length)
     rollout = alternate({"rollout": learner.rollout}, repeats)["rollout"]
 
     def padded() -> None:
@@ -101,7 +101,7 @@ def costs(length: int, repeats: int, memory: int) -> Costs:
     )
 
 
-def made(length: int) -> Learner:
+def make_learner(length: int) -> Learner:
     """A learner of dialogues whose longest have `length` tokens."""
     longest = (length - REPLY - 1) // LINES - 2
     env = reply_env(ENVS, shortest=max(longest // 3, 1), longest=longest)
@@ -120,10 +120,10 @@ def padding(ppo: Any) -> tuple[int, int, int]:
     return tokens, rows, attention
 
 
-def growth(length: int) -> int:
+def memory_growth(length: int) -> int:
     """Bytes by which this process's greatest memory grows in an update."""
     torch.set_num_threads(1)
-    learner = made(length)
+    learner = make_learner(length)
     learner.rollout()
     before = peak()
     learner.update()

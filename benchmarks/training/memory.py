@@ -22,8 +22,8 @@ def figures() -> Iterator[Figure]:
     """Bytes a decision of minibatches of two sizes, and bytes of a cache that nothing is in."""
     with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
         for count in DECISIONS:
-            whole = pool.apply(growth, (count, count * VOCABULARY)) / count
-            ours = pool.apply(growth, (count,)) / count
+            whole = pool.apply(memory_growth, (count, count * VOCABULARY)) / count
+            ours = pool.apply(memory_growth, (count,)) / count
             reference = Figure(f"{count:,} decisions, all logits, each", whole / 1e3, " kB")
             yield reference
             what = f"{count:,} decisions, logits in pieces, each"
@@ -31,7 +31,7 @@ def figures() -> Iterator[Figure]:
     yield Figure(f"empty cache of {ROWS} rows", cache_bytes() / 1e6, " MB")
 
 
-def growth(decisions: int, most_logits: int | None = None) -> int:
+def memory_growth(decisions: int, most_logits: int | None = None) -> int:
     """Bytes by which this process's greatest memory grows in a forward and backward pass.
 
     With `most_logits` so many are computed at once, in place of the policy head's own bound.
@@ -42,7 +42,7 @@ def growth(decisions: int, most_logits: int | None = None) -> int:
 
     torch.set_num_threads(1)
     heads.MOST_LOGITS = most_logits or heads.MOST_LOGITS
-    policy = made()
+    policy = make_policy()
     tokens = torch.randint(5, VOCABULARY, (decisions // WINDOW, WINDOW))
     actions = torch.randint(5, VOCABULARY, (decisions,))
 
@@ -59,7 +59,7 @@ def growth(decisions: int, most_logits: int | None = None) -> int:
     return peak() - before
 
 
-def made():  # type: ignore[no-untyped-def]
+def make_policy():  # type: ignore[no-untyped-def]
     """A nano policy over the vocabulary."""
     import numpy as np
     from gymnasium import spaces
@@ -72,7 +72,7 @@ def made():  # type: ignore[no-untyped-def]
 
 def cache_bytes() -> int:
     """Bytes of keys and values of a cache for `ROWS` dialogues, none of them begun."""
-    cache = made().backbone.new_cache(ROWS)
+    cache = make_policy().backbone.new_cache(ROWS)
     return cache.keys.nbytes + cache.values.nbytes
 
 

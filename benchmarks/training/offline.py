@@ -13,7 +13,7 @@ from unittest.mock import patch
 import numpy as np
 
 import dialgym
-from agents.models import said
+from agents.models import action_outputs
 from agents.offline.algorithm import OfflineAlgorithm
 from agents.offline.bc import BC
 from agents.offline.ilql import ILQL
@@ -106,7 +106,7 @@ def long_figures(repeats: int) -> Iterator[Figure]:
     )
 
     def at_once() -> None:
-        with patch.object(said, "_in_pieces", lambda *_: False):
+        with patch.object(action_outputs, "_in_pieces", lambda *_: False):
             whole()
 
     spent = alternate({"at once": at_once, "in pieces": pieces, "a fourth": few}, repeats)

@@ -15,7 +15,7 @@ import agents
 from agents.publishing import CARD, agent_card
 from agents.registry import name_of
 from agents.storage.archive import MODEL, Archive, copy_archive
-from agents.storage.models import OPTIMIZER, REFERENCE, TRUST_REGION
+from agents.storage.state import OPTIMIZER, REFERENCE, TRUST_REGION
 from benchmarks.zoo.candidates import Candidate
 from dialgym.experiments.panel import panel_named
 from dialgym.experiments.result import Episodes

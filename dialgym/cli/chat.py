@@ -180,7 +180,7 @@ class Session:
         self.history: list[str] = []
 
     def handle(self, line: str) -> bool:
-        """Do what a line says; False if the chat is over."""
+        """Handle a line of the person; False if the chat is over."""
         line = line.strip()
         if line.startswith("/"):
             return self._command(line)

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dialgym.cli.common import EnvId, Set, Trust, console, progress, settings, words
+from dialgym.cli.common import EnvId, Set, Trust, console, print_tables, progress, settings, words
 from dialgym.io.files import check_writable, parse_yaml
 from dialgym.simulators.language_model import LM, is_language_model
 
@@ -108,11 +108,7 @@ def given_tapes(record: Path | None, replay: Path | None) -> dict[str, str]:
 
 def print_found(found: Any) -> None:
     """Print tables, caption and verdict of an audit or a check."""
-    from dialgym.experiments.tables import rich_table
-
-    for title, (head, *rows) in found.tables():
-        console.print(rich_table(head, {title: rows}, "", console.width))
-    console.print(found.caption, style="dim", soft_wrap=True)
+    print_tables(found)
     console.print(found.verdict, style="bold", soft_wrap=True)
 
 

@@ -16,7 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as RichProgress
 
 from dialgym.errors import did_you_mean
-from dialgym.io.files import check_writable, parse_yaml
+from dialgym.io.files import check_writable, parse_setting
 from dialgym.io.model_settings import SPENT, BudgetSpentError, usage_text
 from dialgym.io.saved_models import CHECKPOINT, ZOO, zoo_names
 from dialgym.io.sigterm import exit_status
@@ -125,16 +125,16 @@ def complete_policies(ctx: typer.Context) -> list[str]:
 
 
 @contextmanager
-def resumable(flag: str = "", without: str = "") -> Iterator[None]:
-    """Print, if the block is interrupted, the signal and the command that resumes, with `flag`.
+def resumable(command: Callable[[], Sequence[str]] | None = None) -> Iterator[None]:
+    """Print, if the block is interrupted, the signal and the command that resumes: by default this.
 
-    So it is if the budget of a language model is spent.
+    The same if the budget of a language model is spent.
     """
     try:
         yield
     except (KeyboardInterrupt, BudgetSpentError) as error:
-        words = [word for word in sys.argv[1:] if word not in (flag, without)]
-        advice = f"Go on with: {shlex.join(['dialgym', *words, *([flag] if flag else [])])}"
+        words = command() if command else ["dialgym", *sys.argv[1:]]
+        advice = f"Go on with: {shlex.join(words)}"
         if isinstance(error, BudgetSpentError):
             raise BudgetSpentError(f"{error} {advice}") from None
         raise stopped(error, advice) from None
@@ -182,6 +182,15 @@ def print_results(results: Sequence[Any]) -> None:
         console.print(table)
 
 
+def print_tables(found: Any) -> None:
+    """Print the tables and the caption of an analysis, an audit or a check."""
+    from dialgym.experiments.tables import rich_table
+
+    for title, (head, *rows) in found.tables():
+        console.print(rich_table(head, {title: rows}, "", console.width))
+    console.print(found.caption, style="dim", soft_wrap=True)
+
+
 def complain(message: str) -> None:
     """Print an error in red on one line of the error stream."""
     err = Console(stderr=True, soft_wrap=True, **PLAIN)
@@ -220,23 +229,7 @@ def settings(pairs: Sequence[str] | None, option: str = "--set") -> dict[str, An
     Raises:
         ValueError: a pair has no ``=``, or its value is no YAML.
     """
-    return dict(_pair(text, option) for text in pairs or ())
-
-
-def _pair(text: str, option: str) -> tuple[str, Any]:
-    name, equals, value = text.partition("=")
-    try:
-        if name and equals:
-            read = parse_yaml(value, option)
-            return name, float(read) if _is_power(read) else read
-    except ValueError:
-        pass
-    raise ValueError(f"{option}: expected KEY=VALUE, such as words=50; got {text!r}.")
-
-
-def _is_power(value: Any) -> bool:
-    """Return True for a number such as 1e-4, which YAML 1.1 reads as text."""
-    return isinstance(value, str) and bool(re.fullmatch(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+", value))
+    return dict(parse_setting(text, option) for text in pairs or ())
 
 
 def numbers(text: str, option: str = "--seeds") -> list[int]:

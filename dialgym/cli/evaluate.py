@@ -32,6 +32,7 @@ from dialgym.cli.common import (
     numbers,
     parse_seeds,
     print_results,
+    print_tables,
     progress,
     resumable,
     settings,
@@ -235,13 +236,10 @@ def _analyze(source: Path, out: Path | None, trust: bool) -> None:
     from dialgym.datasets import load_dataset
     from dialgym.experiments.analysis import analyze
     from dialgym.experiments.analysis_page import write_analysis
-    from dialgym.experiments.tables import rich_table
 
     dataset = load_dataset(source, trust=trust)
     found = analyze(dataset)
-    for title, (head, *rows) in found.tables():
-        console.print(rich_table(head, {title: rows}, "", console.width))
-    console.print(found.caption, style="dim")
+    print_tables(found)
     target = out or (source if source.is_dir() else source.parent) / "report.html"
     write_analysis(target, found, dataset, f"Dialogues of {source.name}")
     console.print(f"open {target}", soft_wrap=True)

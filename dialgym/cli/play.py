@@ -1,6 +1,7 @@
 """``dialgym play``: play a party at the terminal."""
 
 import secrets
+from collections.abc import Mapping
 from inspect import getdoc
 from pathlib import Path
 from typing import Annotated, Any
@@ -27,7 +28,7 @@ from dialgym.simulators import Speaker
 from dialgym.simulators.human import examples, turns_of
 from dialgym.simulators.language_model import LM, LanguageModelSpeaker, is_language_model
 from dialgym.tasks import Task
-from dialgym.tasks.lookup import find_task, option_as_written
+from dialgym.tasks.lookup import find_task, parse_options
 from dialgym.views.dialogue import Dialogue
 from dialgym.views.speakers import other_party
 
@@ -80,11 +81,13 @@ def play(
     would say, /undo takes back what you said last, /quit ends. Lines may be piped in. A setting
     by -p is of --policy, or where you play, of --against.
     """
+    from dialgym.rollouts.player import rules_of
+
     entry = entry_of(id)
     if hints and policy is not None:
         raise ValueError("--hints: for who plays; expected no --policy, which is watched instead")
     kwargs = {**(find_task(entry.row.task).for_people if policy is None else {}), **settings(set_)}
-    fixed = written_options(entry, kwargs, option)
+    fixed = parse_options(rules_of(entry, kwargs), option, "--option") if option else {}
     chosen = settings(param, "--param")
     if against and kwargs.get("simulator"):
         raise ValueError("--against and a setting simulator: both are the other party; give one.")
@@ -95,26 +98,6 @@ def play(
         console.print(told, soft_wrap=True)
         return
     play_dialogue(entry, as_, against, kwargs, fixed, policy, hints, seed, trust, chosen, ratings)
-
-
-def written_options(
-    entry: RegistryEntry, kwargs: dict[str, Any], pairs: list[str] | None
-) -> dict[str, Any]:
-    """Options of reset from NAME=VALUE texts, in the words of the environment made with `kwargs`.
-
-    Raises:
-        ValueError: a text has no =, its value is no YAML, or the environment refuses `kwargs`.
-    """
-    from dialgym.rollouts.player import rules_of
-
-    given = settings(pairs, "--option")
-    if not given:
-        return {}
-    task = rules_of(entry, kwargs)
-    texts = dict(pair.partition("=")[::2] for pair in pairs or ())
-    return {
-        name: option_as_written(task, name, value, texts[name]) for name, value in given.items()
-    }
 
 
 def prompt_of(
@@ -180,24 +163,18 @@ def play_dialogue(
     from dialgym.rollouts.player import Player, make_dialogue, policy_names
     from dialgym.rollouts.policies import open_policy, sets_drawing
 
+    given = policy_kwargs or {}
+    own, others = (given, {}) if policy else ({}, given)
     against = against or kwargs.get("simulator")
     kwargs = {**kwargs, "learner": party, "simulator": None}
     dialogue = make_dialogue(entry, kwargs)
     expert = dialogue.task.expert_for_people or entry.row.expert_name
-    opponent = against or _opponent(dialogue, expert)
-    own, others = (policy_kwargs or {}, {}) if policy else ({}, policy_kwargs or {})
-    loaded = isinstance(against, str) and not (against == LM or is_language_model(against))
-    more = {**others, **({"trust": True} if loaded and trust else {})}
-    kwargs["simulator"] = (
-        with_settings_of(opponent or {"name": None}, more, {}) if more else opponent
-    )
     number = secrets.randbelow(2**31) if seed is None else seed
     if policy is None:
-        table = PlayConsole(dialogue.task, party, entry, expert)
-        chosen: Any = table.person(hints)
+        chosen: Any = PlayConsole(dialogue.task, party, entry, expert).person(hints)
     else:
-        names = policy_names([entry], {**kwargs, "simulator": None})
-        chosen = open_policy(policy, names, dialogue.learner, trust, own)
+        chosen = open_policy(policy, policy_names([entry], kwargs), dialogue.learner, trust, own)
+    kwargs["simulator"] = _opponent(dialogue, against, expert, trust, others)
     if hasattr(chosen, "predict") and not entry.kind.numeric:
         entry = entry.in_view("token")
     best, named = not sets_drawing(own), own if isinstance(chosen, str) else {}
@@ -208,9 +185,7 @@ def play_dialogue(
         return
     finished, played = ended
     _finish(finished, chosen, watched=policy is not None)
-    solved = bool(played.success[0])
-    verdict = _verdict(solved, finished.turn, float(played.returns[0]))
-    console.print(verdict, style="bold green" if solved else "bold red", end=" ")
+    _print_verdict(bool(played.success[0]), finished.turn, float(played.returns[0]))
     console.print(f"seed {number}", style="dim")
     if policy is None:
         spoken = finished.task.transcript(finished.state, party)
@@ -287,7 +262,7 @@ class PlayConsole:
         console.print("/help shows all rules, /hint helps, /quit ends.\n", style="dim")
 
     def handle_command(self, line: str, task: Task, state: Any) -> None:
-        """Do what a line that begins with a slash says.
+        """Run a command, a line that begins with a slash.
 
         Raises:
             EOFError: the person leaves.
@@ -342,16 +317,22 @@ def rules(task: Task) -> list[str]:
     return [part if part.startswith((" ", "-")) else " ".join(part.split()) for part in paragraphs]
 
 
-def _opponent(dialogue: Dialogue, expert: str) -> str | None:
-    """The expert for the system, where there is one; else the task's default."""
+def _opponent(
+    dialogue: Dialogue, against: Any, expert: str, trust: bool, settings: Mapping[str, Any]
+) -> Any:
+    """The other party with settings: by default the expert for the system, else the task's own."""
     other = other_party(dialogue.task, dialogue.learner)
     known = expert in dialogue.task.speakers.get(other, {})
-    return expert if other == "system" and known else None
+    opponent = against or (expert if other == "system" and known else None)
+    loaded = isinstance(against, str) and not (against == LM or is_language_model(against))
+    own = {**settings, **({"trust": True} if loaded and trust else {})}
+    return with_settings_of(opponent or {"name": None}, own, {}) if own else opponent
 
 
-def _verdict(solved: bool, turns: int, episode_return: float) -> str:
+def _print_verdict(solved: bool, turns: int, episode_return: float) -> None:
     counted = "1 turn" if turns == 1 else f"{turns} turns"
-    return f"{'Solved' if solved else 'Not solved'} in {counted}, return {episode_return:g}."
+    verdict = f"{'Solved' if solved else 'Not solved'} in {counted}, return {episode_return:g}."
+    console.print(verdict, style="bold green" if solved else "bold red", end=" ")
 
 
 def _finish(dialogue: Dialogue, player: Any, watched: bool) -> None:

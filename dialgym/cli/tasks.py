@@ -171,13 +171,10 @@ def check(
     bounds = _bounds(rewards) if rewards else None
     texts = tuple(say or ())
     asked = testing.CheckSettings(episodes=episodes, rewards=bounds, gap=gap, texts=texts)
+    foreign = isinstance(task, ForeignTask)
+    checks = testing.checks(task.environment, asked) if foreign else _own(entry, task, given, asked)
     results: list[testing.CheckResult] = []
-    if isinstance(task, ForeignTask):
-        found = testing.checks(task.environment, asked)
-    else:
-        own = _own_checks(entry, task, episodes, references=not set_)
-        found = _until_a_fault(own, lambda: _kit(entry, given, asked))
-    for result in found:
+    for result in checks:
         results.append(result)
         if not json:
             _print_result(task.name, result)
@@ -186,7 +183,7 @@ def check(
         typer.echo(report.as_json())
     if report.faults:
         raise typer.Exit(1)
-    if json or isinstance(task, ForeignTask):
+    if json or foreign:
         return
     if remark := testing.start_remark(task, episodes):
         console.print("!", style="yellow", end=" ")
@@ -224,28 +221,21 @@ def _own_checks(
     return checks
 
 
-def _kit(
-    entry: registry.RegistryEntry, given: Mapping[str, Any], asked: "CheckSettings"
+def _own(
+    entry: registry.RegistryEntry, task: Any, given: Mapping[str, Any], asked: "CheckSettings"
 ) -> Iterator["CheckResult"]:
+    """Yield the results of a task's checks up to the first fault, then of its utterance view."""
     from dialgym import testing
+    from dialgym.testing.conformance import FAIL, PASS
 
-    return testing.checks(testing.utterance_environment(entry, **given), asked)
-
-
-def _until_a_fault(
-    checks: Mapping[str, Callable[[], None]], kit: Callable[[], Iterator["CheckResult"]]
-) -> Iterator["CheckResult"]:
-    """Yield the results of a task's checks, up to the first fault, else those of the kit too."""
-    from dialgym.testing import conformance
-
-    for name, run in checks.items():
+    for name, run in _own_checks(entry, task, asked.episodes, references=not given).items():
         try:
             run()
         except (AssertionError, ValueError) as error:
-            yield conformance.CheckResult(name, conformance.FAIL, str(error))
+            yield testing.CheckResult(name, FAIL, str(error))
             return
-        yield conformance.CheckResult(name, conformance.PASS, "")
-    yield from kit()
+        yield testing.CheckResult(name, PASS, "")
+    yield from testing.checks(testing.utterance_environment(entry, **given), asked)
 
 
 MARKS = {"pass": ("✓", "green"), "not applicable": ("-", "dim")}

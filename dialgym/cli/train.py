@@ -1,8 +1,5 @@
 """``dialgym train``: train an agent."""
 
-import shlex
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import Field, fields
 from functools import cache
 from importlib import import_module
@@ -16,11 +13,10 @@ from dialgym.cli.common import (
     algorithm_names,
     complete_ids,
     require_agents,
+    resumable,
     settings,
-    stopped,
 )
 from dialgym.cli.options import PAIRS, command_of, set_parameters
-from dialgym.io.model_settings import BudgetSpentError
 
 HOME = "agents.training.config"
 
@@ -95,7 +91,7 @@ def train(
         )
     else:
         chosen = configured(**{**_defaults(), **given})
-    with _resumable(chosen):
+    with resumable(command=lambda: _resuming(chosen)):
         agents.run_training(chosen)
 
 
@@ -111,18 +107,6 @@ def _check_alone(resume: Path, config: Path | None, out: Path | None) -> None:
             f"train: --resume {resume} goes on in that folder; expected the same as --out or none, "
             f"got {out}. To go on elsewhere, copy the folder, and resume the copy"
         )
-
-
-@contextmanager
-def _resumable(config: Any) -> Iterator[None]:
-    """Print, where a run is interrupted, the command that goes on."""
-    try:
-        yield
-    except (KeyboardInterrupt, BudgetSpentError) as error:
-        advice = f"Go on with: {shlex.join(_resuming(config))}"
-        if isinstance(error, BudgetSpentError):
-            raise BudgetSpentError(f"{error} {advice}") from None
-        raise stopped(error, advice) from None
 
 
 def _resuming(config: Any) -> list[str]:

@@ -82,7 +82,7 @@ class Recipe:
 
 
 def _of_words(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings without those of language models that leave the words as they are."""
+    """Settings without those of language models that do not change the words."""
     kept = spoken_settings(settings) if is_language_model(settings.get("name")) else settings
     return {key: _of_words(v) if isinstance(v, Mapping) else v for key, v in kept.items()}
 

@@ -128,7 +128,7 @@ class Analysis:
 
     @property
     def caption(self) -> str:
-        """Tell what the figures are of."""
+        """Caption of the tables."""
         left = f" {self.left_out} that did not go as they are stored are left out."
         return (
             f"{self.dialogues} dialogues, played again by their seeds and utterances. In brackets: "

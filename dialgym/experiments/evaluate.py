@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
-from typing import Any, TypedDict, Unpack
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from dialgym.experiments.result import DRAWN, GREEDY, Episodes, Result
 from dialgym.experiments.understanding import not_understood
 from dialgym.io.model_settings import NOT_UNDERSTOOD, SPENT
 from dialgym.registry import Environment, RegistryEntry, entry_of
-from dialgym.rollouts import EpisodeBatch, Player, Policy, Report
+from dialgym.rollouts import EpisodeBatch, Job, Player, Policy, Report
 from dialgym.rollouts.player import open_where_trained, policy_names
 from dialgym.rollouts.policies import (
     open_policy,
@@ -24,6 +24,7 @@ from dialgym.rollouts.policies import (
 )
 from dialgym.simulators import is_oracle
 from dialgym.simulators.language_model import label_of, models_of
+from dialgym.tasks import Task
 from dialgym.views.arguments import Options
 from dialgym.views.options import REWARD_OPTIONS
 from dialgym.views.speakers import other_party
@@ -109,14 +110,13 @@ def evaluate(
     """
     check_arguments(more, EvaluateOptions.__annotations__, "evaluate")
     policy, settings = with_own_settings(policy, more.get("policy_kwargs"))
-    kwargs, called = dict(env_kwargs or {}), more.get("name") or policy_name(policy)
+    kwargs, name = dict(env_kwargs or {}), more.get("name") or policy_name(policy)
     measures = check_names(more.get("measures", ()), "evaluate")
-    trust, best = more.get("trust", False), more.get("deterministic")
-    record, states = more.get("record", False), more.get("states", False)
+    trust, deterministic = more.get("trust", False), more.get("deterministic")
     before = SPENT.counts()
     if ids is None:
-        policy, ids, remembered = open_where_trained(policy, trust, settings)
-        kwargs = {**remembered, **kwargs}
+        policy, ids, trained_with = open_where_trained(policy, trust, settings)
+        kwargs = {**trained_with, **kwargs}
     several = isinstance(ids, Iterable) and not isinstance(ids, str)
     wanted: Any = ids if several else [ids]
     entries = {entry.id: entry for entry in map(entry_of, wanted)}
@@ -124,14 +124,10 @@ def evaluate(
     names = policy_names(entries.values(), kwargs)
     opened = open_policy(policy, names, kwargs.get("learner", "system"), trust, settings)
     own = settings if isinstance(opened, str) else {}
+    sampling = plays_by_sampling(opened)
+    deterministic = not sampling if deterministic is None else deterministic
     jobs = [(seed, episode) for seed in seeds for episode in range(episodes)]
-    drawing = plays_by_sampling(opened)
-    best = not drawing if best is None else best
-    by_id = {}
-    stand_ins: dict[str, str] = {}
-    unknown = 0
-    models: dict[str, dict[str, str]] = {}
-    oracle = False
+    scored = {}
     for entry in entries.values():
         player = Player(
             entry,
@@ -139,30 +135,58 @@ def evaluate(
             kwargs,
             policy_kwargs=own,
             num_envs=min(more.get("num_envs", 128), len(jobs)),
-            deterministic=best,
-            record=record or bool(measures),
-            states=states,
+            deterministic=deterministic,
+            record=more.get("record", False) or bool(measures),
+            states=more.get("states", False),
         )
-        speakers = {POLICY: opened, "simulator": player.dialogue.other}
-        player.states |= any(map(label_of, speakers.values()))
-        with closing(player):
-            played = list(player.play(jobs, _of_seeds(more.get("options"), len(seeds)), report))
-        stand_in, oracle = player.task.stand_in, oracle or is_oracle(player.policy)
-        if stand_in:
-            stand_ins[entry.id] = stand_in
-        part = to_episodes(played, len(seeds), _references(entry, kwargs, stand_in))
-        if measures:
-            part = with_measures(part, player.task, measures, played)
-        by_id[entry.id] = part if record or states else replace(part, dialogues=())
-        served = models_of(**speakers)  # with what is on their tapes by now
-        models |= served
-        unknown += _not_understood(player, served, played)
-    actions = (GREEDY if best else DRAWN) if drawing else ""
-    given, usage = own or settings_of(opened) or label_of(opened), SPENT.since(before)
-    usage |= {NOT_UNDERSTOOD: unknown} if unknown else {}
+        scored[entry.id] = _score(player, opened, jobs, len(seeds), report, more)
+    unknown = sum(part.not_understood for part in scored.values())
     return Result(
-        called, tuple(seeds), by_id, kwargs, stand_ins, oracle, actions, given, usage, models
+        policy=name,
+        seeds=tuple(seeds),
+        by_id={env_id: part.episodes for env_id, part in scored.items()},
+        env_kwargs=kwargs,
+        stand_ins={env_id: part.stand_in for env_id, part in scored.items() if part.stand_in},
+        oracle=any(part.oracle for part in scored.values()),
+        actions=(GREEDY if deterministic else DRAWN) if sampling else "",
+        policy_kwargs=own or settings_of(opened) or label_of(opened),
+        usage=SPENT.since(before) | ({NOT_UNDERSTOOD: unknown} if unknown else {}),
+        models={role: each for part in scored.values() for role, each in part.models.items()},
     )
+
+
+class _Scored(NamedTuple):
+    """Episodes in one environment, with facts of it and of who played them; see `Result`."""
+
+    episodes: Episodes
+    stand_in: str | None
+    oracle: bool
+    models: Mapping[str, Mapping[str, str]]
+    not_understood: int
+
+
+def _score(
+    player: Player,
+    policy: Any,
+    jobs: Sequence[Job],
+    seeds: int,
+    report: Report,
+    more: EvaluateOptions,
+) -> _Scored:
+    """Play the episodes of all seeds in one environment; `policy` is the player's, as given."""
+    speakers = {POLICY: policy, "simulator": player.dialogue.other}
+    player.states |= any(map(label_of, speakers.values()))
+    with closing(player):
+        played = list(player.play(jobs, _of_seeds(more.get("options"), seeds), report))
+    task = player.task
+    episodes = to_episodes(played, seeds, _references(player.entry, player.env_kwargs, task))
+    if measures := more.get("measures"):
+        episodes = with_measures(episodes, task, measures, played)
+    if not (more.get("record") or more.get("states")):
+        episodes = replace(episodes, dialogues=())
+    models = models_of(**speakers)  # with what is on their tapes by now
+    unknown = _not_understood(player, models, played)
+    return _Scored(episodes, task.stand_in, is_oracle(player.policy), models, unknown)
 
 
 def _not_understood(player: Player, roles: Iterable[str], played: Iterable[EpisodeBatch]) -> int:
@@ -174,17 +198,17 @@ def _not_understood(player: Player, roles: Iterable[str], played: Iterable[Episo
 
 
 def _of_seeds(options: Options | None, seeds: int) -> Options | None:
-    """Options of all episodes, of those of one seed."""
+    """Options of the episodes of one seed, repeated for each seed."""
     if options is None or isinstance(options, Mapping):
         return options
     return [*options] * seeds
 
 
 def _references(
-    entry: RegistryEntry, kwargs: Mapping[str, Any], stand_in: str | None
+    entry: RegistryEntry, kwargs: Mapping[str, Any], task: Task
 ) -> tuple[float, float] | None:
     """Mean returns of the random policy and the expert, where they are known and differ."""
-    scores = entry.row.references(stand_in)
+    scores = entry.row.references(task.stand_in)
     random, expert = scores.get("random"), scores.get("expert")
     if random is None or expert is None or random == expert or not NEUTRAL.issuperset(kwargs):
         return None

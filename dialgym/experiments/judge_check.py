@@ -22,24 +22,21 @@ from dialgym.experiments.statistics import (
     Estimate,
     format_estimate,
     mean_estimate,
-    paired_difference,
+    pair_estimates,
 )
-from dialgym.experiments.user_audit import default_policies
-from dialgym.experiments.user_dialogues import EndedDialogues, ended_dialogues
+from dialgym.experiments.user_dialogues import EndedDialogues, Goals
 from dialgym.io.checksums import write_json_checked
 from dialgym.io.model_settings import SPENT, usage_text
-from dialgym.registry import Environment, entry_of
+from dialgym.registry import Environment
 from dialgym.rewards import Reply, Reward, make_reward
 from dialgym.rewards.lm_judge import LanguageModelJudge
-from dialgym.rollouts import Policy, Report, make_dialogue
+from dialgym.rollouts import Policy, Report
 from dialgym.simulators.language_model import DRAWN, LM, is_language_model
 from dialgym.tasks import Task
 from dialgym.versions import command_line, versions
 from dialgym.views.extras import whole_reply
 from dialgym.views.options import TASK
 
-LEAST = 2
-"""Fewest goals."""
 JudgeLike = str | Mapping[str, Any] | Reward
 """Values of `judge=`; see `judge_of`."""
 
@@ -138,7 +135,7 @@ class JudgeCheck:
 
     @property
     def caption(self) -> str:
-        """Tell what the figures are of."""
+        """Caption of the tables."""
         lines = [
             f"Judge {self.judge}; {len(self.policies) * self.episodes} dialogues: {self.episodes} "
             f"goals of seed {self.seed} with {', '.join(self.policies)}. A score of "
@@ -239,20 +236,12 @@ def check_judge(
         NoScoreError, NoCompletionError, BudgetSpentError, TapeMissError: as of
             `LanguageModelJudge.score`.
     """
-    whole_number("episodes", episodes, "check_judge", LEAST)
-    whole_number("seed", seed, "check_judge", 0)
     whole_number("repeats", repeats, "check_judge")
     reward = judge_of(judge)
     least = _threshold(reward, threshold)
-    entry, settings = entry_of(env), dict(env_kwargs or {})
-    dialogue = make_dialogue(entry, settings)
-    task, learner = dialogue.task, dialogue.learner
-    chosen = default_policies(task, learner) if policies is None else policies
-    if not chosen:
-        raise ValueError("check_judge: expected at least one policy; got none.")
-    played = [
-        ended_dialogues(policy, entry, settings, seed, episodes, trust, report) for policy in chosen
-    ]
+    goals = Goals.of("check_judge", env, env_kwargs, seed, episodes, trust, report)
+    task, learner = goals.task, goals.learner
+    played = [goals.ended(policy) for policy in goals.policies(policies, "check_judge")]
     before, scores = SPENT.counts(), []
     for each in played:
         replies = _replies(task, learner, each, seed, repeats)
@@ -268,8 +257,8 @@ def check_judge(
         np.array([[_words(task, s, learner) for s in each.states] for each in played]),
     )
     return JudgeCheck(
-        env_id=entry.id,
-        settings=settings,
+        env_id=goals.entry.id,
+        settings=goals.settings,
         judge=_name(reward),
         policies=[each.policy for each in played],
         seed=seed,
@@ -350,11 +339,12 @@ def _by_policy(
 ) -> PolicyFigures:
     within = bounds if np.isfinite(bounds).all() else None
     success, called = (100.0 * each[row] for each in (judged.success, judged.called))
+    by_judge, by_rules, difference = pair_estimates(called, success, PERCENT)
     return PolicyFigures(
         policy,
-        mean_estimate([success[None]], PERCENT),
-        mean_estimate([called[None]], PERCENT),
-        paired_difference(called, success, PERCENT),
+        by_rules,
+        by_judge,
+        difference,
         agreement(judged.called[row : row + 1], judged.success[row : row + 1]),
         mean_estimate([judged.scores[row : row + 1]], within),
     )

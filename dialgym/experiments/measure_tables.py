@@ -48,7 +48,7 @@ def measures_as_markdown(ranking: Ranking) -> str:
 
 
 def measures_as_html(ranking: Ranking) -> str:
-    """The same, as HTML."""
+    """Tables of measures as HTML."""
     parts = [f"<h3>{escape(title)}</h3>{html_table(rows)}" for title, rows in _tables(ranking)]
     note = escape(NOTE.replace("`", ""))
     return "".join([*parts, f'<p class="note">{note}</p>' if parts else ""])
@@ -63,7 +63,7 @@ runs (over the replies of the one run, where there is no other), of shares on th
 
 
 def _tables(ranking: Ranking) -> Iterator[tuple[str, list[list[str]]]]:
-    """Of each environment with measures the title and the cells, the head first."""
+    """Title and cells, the head first, of each environment with measures."""
     for environment in _measured(ranking):
         rows = [
             [label_of(row.name, actions), *cells]

@@ -202,7 +202,7 @@ def _origin(outcome: Benchmark, hyperparameters: Facts) -> str:
 
 
 def plain_facts(values: Mapping[str, object], names: Iterable[str]) -> dict[str, str]:
-    """Those of some values that say something, as text."""
+    """The values that are not empty, as text."""
     return {name: str(values[name]) for name in names if values.get(name) not in (None, "", {}, [])}
 
 
@@ -261,7 +261,7 @@ def _profiles(ranking: Ranking) -> str:
 
 
 def _ranking_curves(ranking: Ranking) -> Iterator[str]:
-    """Of each environment the learning curves of the best rows, the mean of their runs."""
+    """Learning curves of the best rows, the mean of their runs, in each environment."""
     for environment in ranking.panel.environments:
         curves: list[Curve] = []
         references = _scripted(ranking, environment.id)

@@ -1,4 +1,4 @@
-"""Panels of the leaderboard: what is played, learned by and counted, fixed and with a version.
+"""Panels of the leaderboard: environments, learners, budgets and evaluation of a version.
 
 They stand in `panels:` of envs_registry.yaml. A change that moves figures is a new version: rows of
 another one are not shown beside it. ``wordle@0.1`` is a panel with a tenth of the budgets of

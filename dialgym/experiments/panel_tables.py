@@ -95,7 +95,7 @@ def _has_passes(ranking: Ranking) -> bool:
 
 
 def ranking_caption(ranking: Ranking) -> str:
-    """Tell what the figures mean."""
+    """Caption of the table of a ranking."""
     panel, digits = ranking.panel, DIGITS[ranking.metric]
     within = " on the logit scale" if ranking.metric in BOUNDS else ""
     marked = any(row.is_of_episodes for row in ranking.rows)

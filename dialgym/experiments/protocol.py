@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -48,7 +47,7 @@ from dialgym.rollouts.policies import (
 )
 from dialgym.simulators.language_model import facts_of, is_language_model, tape_of
 from dialgym.tasks import Task
-from dialgym.versions import command_line, hardware, versions
+from dialgym.versions import command_line, hardware, stopwatch, versions
 
 AT_ONCE = 128
 """Dialogues at a time: draws depend on it, so it is a part of the protocol."""
@@ -184,7 +183,7 @@ def score_policy(
             policy, or the model has a row of the name with another seed.
         OSError: the row cannot be written; nothing has been played then.
     """
-    started, cpu = time.monotonic(), time.process_time()
+    cost_so_far = stopwatch()
     file = out / row_file(panel.name, name, environment.id, seed)
     policy, given = with_own_settings(policy, None)
     if is_language_model(policy):
@@ -207,19 +206,19 @@ def score_policy(
     if model is not None:
         _keep_model(model, file)
         hashes |= model_hash(model)
-    cost = {"wall_seconds": time.monotonic() - started, "cpu_seconds": time.process_time() - cpu}
+    cost = cost_so_far()
     row = {
         **head,
         **figures,
         "way": SCRIPTED if model is None else actions,
         "hashes": hashes,
         "curve": [],
-        "cost": {key: round(value, 1) for key, value in cost.items()},
+        "cost": cost,
         **({"usage": SPENT.since(before), **tape_of(policy)} if served else {}),
         "hardware": hardware(),
         "command": command_line(),
         "versions": versions(),
-        "seconds": round(cost["wall_seconds"], 1),
+        "seconds": cost["wall_seconds"],
     }
     write_json_checked(file, row, indent=1)
     return file
@@ -343,7 +342,7 @@ def replay_row(row: ExperimentRow, policy: Policy, trust: bool = False) -> list[
 
 
 def _other_hashes(expected: Mapping[str, Any], here: Mapping[str, Any]) -> Iterator[str]:
-    """Tell in what the environment here is not that of the row."""
+    """Yield the differences of the environment here from the row's."""
     for key in ("rules", "source"):
         if key in expected and here[key] != expected[key]:
             yield (
@@ -353,7 +352,7 @@ def _other_hashes(expected: Mapping[str, Any], here: Mapping[str, Any]) -> Itera
 
 
 def _other_episodes(part: Mapping[str, Any], again: Mapping[str, Any]) -> Iterator[str]:
-    """Tell which episodes of a file are not those that were played again."""
+    """Yield the columns in which replayed episodes differ from the file's."""
     for key in COLUMNS:
         pairs = enumerate(zip(part[key], again[key], strict=True))
         other = [e for e, (a, b) in pairs if abs(a - b) > CLOSE]
@@ -366,7 +365,7 @@ def _other_episodes(part: Mapping[str, Any], again: Mapping[str, Any]) -> Iterat
 
 
 def _other_trials(expected: Sequence[Any], again: Sequence[Sequence[bool]]) -> Iterator[str]:
-    """Tell for which goals dialogues that were played again have other successes."""
+    """Yield the goals whose replayed successes differ from the file's."""
     for goal, (before, now) in enumerate(zip(expected, again, strict=True)):
         if before != now:
             yield f"trials, goal {goal}: {sum(before)} successes in the file, {sum(now)} played"

@@ -140,7 +140,7 @@ class RankedPolicy:
 
     @property
     def cpu_seconds(self) -> float | None:
-        """Of all that led to a run, the mean over runs; None where it is not known."""
+        """Mean CPU seconds of all that led to a run; None if unknown."""
         known = [row.cpu_seconds for row in self.rows if row.cpu_seconds is not None]
         return float(np.mean(known)) if known else None
 
@@ -242,12 +242,12 @@ class Ranking:
 
     @property
     def unsealed(self) -> list[str]:
-        """Names of rows of which a file has no checksum: anybody may have changed it."""
+        """Names of rows with a file without a checksum, which may have been changed."""
         return [row.name for row in self.rows if not all(one.sealed for one in row.rows)]
 
     @property
     def unlike(self) -> list[str]:
-        """Names of rows whose runs in an environment are not of one policy with its settings."""
+        """Names of rows whose runs in one environment differ in policy or settings."""
         found = []
         for policy in self.rows:
             pairs = {(row.id, row.policy_digits) for row in policy.rows}
@@ -279,7 +279,7 @@ class Ranking:
 
     @cached_property
     def ranks(self) -> list[tuple[int, int]]:
-        """Of each row the best and the worst rank that the tests of differences leave open.
+        """The best and the worst rank of each row that the tests of differences leave open.
 
         Of all pairs of the table those differ whose p-value is at most `ALPHA` after Holm's
         correction: that any of them is wrong has a probability of about `ALPHA`. Others are tied:

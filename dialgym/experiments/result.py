@@ -396,7 +396,7 @@ ORACLE = " Oracle: a policy that knows what is hidden from its party, which no l
 
 
 def caption(*results: Result) -> str:
-    """Tell what the figures of a table mean."""
+    """Caption of a table of results."""
     result = results[0]
     episodes = next(iter(result.by_id.values())).returns.shape[1]
     more = BUILT_IN if any(r.stand_ins for r in results) else ""

@@ -73,7 +73,7 @@ class ExperimentRow:
 
     @property
     def seed(self) -> int:
-        """Of the training; it chooses the episodes, too."""
+        """Seed of the training, which chooses the episodes too."""
         return int(self.values["seed"])
 
     @property

@@ -205,6 +205,14 @@ def paired_difference(first: np.ndarray, second: np.ndarray, bounds: Interval) -
     return Estimate(m - n, m - n - low, m - n + high)
 
 
+def pair_estimates(
+    first: np.ndarray, second: np.ndarray, bounds: Interval
+) -> tuple[Estimate, Estimate, Estimate]:
+    """Estimate both means of (E,) values of the same episodes, and `paired_difference`."""
+    one, other = (mean_estimate([each[None]], bounds) for each in (first, second))
+    return one, other, paired_difference(first, second, bounds)
+
+
 def seed_estimate(values: np.ndarray, bounds: Interval | None = None) -> Estimate:
     """Estimate the mean of (S,) seeds by Student's t, within `bounds` where there are any."""
     return mean_estimate([np.asarray(values, float)[:, None]], bounds)

@@ -9,16 +9,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dialgym.errors import whole_number
 from dialgym.experiments.significance import ALPHA, holm, sign_test, welch_difference
 from dialgym.experiments.statistics import (
     PERCENT,
     Estimate,
     format_estimate,
     mean_estimate,
-    paired_difference,
+    pair_estimates,
 )
-from dialgym.experiments.user_dialogues import Opponents
+from dialgym.experiments.user_dialogues import LEAST, Goals
 from dialgym.experiments.user_faults import (
     FAULTS,
     MANNERS,
@@ -30,18 +29,12 @@ from dialgym.experiments.user_faults import (
 from dialgym.experiments.user_games import GameFigures, Played, games_of
 from dialgym.io.checksums import write_json_checked
 from dialgym.io.model_settings import SPENT, usage_text
-from dialgym.registry import Environment, entry_of
-from dialgym.rollouts import Policy, Report, make_dialogue
+from dialgym.registry import Environment
+from dialgym.rollouts import Policy, Report
 from dialgym.rollouts.policies import policy_name
 from dialgym.simulators.language_model import facts_of
-from dialgym.tasks import Task
 from dialgym.versions import command_line, versions
-from dialgym.views.speakers import MissingSpeaker, SimulatorLike, find_speaker, other_party
-
-RANDOM = "random"
-"""Policy that plays beside the task's first one where none is named."""
-LEAST = 2
-"""Fewest dialogues with a policy."""
+from dialgym.views.speakers import MissingSpeaker, SimulatorLike, find_speaker
 
 
 class FaultFigures(NamedTuple):
@@ -165,7 +158,7 @@ class UserAudit:
 
     @property
     def caption(self) -> str:
-        """Tell what the figures are of."""
+        """Caption of the tables."""
         total = len(self.policies) * self.episodes
         lines = [
             f"User {self.user}, twin {self.twin}; {total} dialogues of either: {self.episodes} "
@@ -254,28 +247,21 @@ def audit_user(
     Raises:
         ValueError: an argument is impossible, the task has no twin, or nobody asks the user.
     """
-    whole_number("episodes", episodes, "audit_user", LEAST)
-    whole_number("seed", seed, "audit_user", 0)
-    entry, settings = entry_of(env), dict(env_kwargs or {})
-    if "simulator" in settings:
+    if "simulator" in (env_kwargs or {}):
         raise ValueError("audit_user: expected the user as `simulator`, not among env_kwargs.")
-    dialogue = make_dialogue(entry, settings)
-    task, learner = dialogue.task, dialogue.learner
-    party = other_party(task, learner)
-    user, rule = (find_speaker(task, learner, each) for each in (simulator, twin))
+    goals = Goals.of("audit_user", env, env_kwargs, seed, episodes, trust, report)
+    task, party = goals.task, goals.user
+    user, rule = (find_speaker(task, goals.learner, each) for each in (simulator, twin))
     if isinstance(rule, MissingSpeaker):
         raise ValueError(
             f"audit_user: {task.name} has no speaker of its own for the {party}, so that nothing "
             "tells what is usual. Name one as twin."
         )
-    chosen = default_policies(task, learner) if policies is None else policies
-    if not chosen:
-        raise ValueError("audit_user: expected at least one policy; got none.")
-    opponents = Opponents(entry, settings, task, party, seed, episodes, trust, report)
+    chosen = goals.policies(policies, "audit_user")
     before = SPENT.counts()
-    heard = [opponents.play(policy, user) for policy in chosen]
+    heard = [goals.audited(policy, user) for policy in chosen]
     usage = SPENT.since(before)
-    usual = [opponents.play(policy, rule) for policy in chosen]
+    usual = [goals.audited(policy, rule) for policy in chosen]
     if not any(one.own for dialogues in heard for one in dialogues):
         raise ValueError(
             f"audit_user: the {party} of {task.name} was never asked to speak: there is nothing to "
@@ -283,8 +269,8 @@ def audit_user(
         )
     found, manners, missing = _figures(heard, usual)
     return UserAudit(
-        env_id=entry.id,
-        settings=settings,
+        env_id=goals.entry.id,
+        settings=goals.settings,
         party=party,
         user=user_name(simulator, user),
         twin=user_name(twin or next(iter(task.speakers[party])), rule),
@@ -299,12 +285,6 @@ def audit_user(
         usage=usage,
         model=facts_of(user),
     )
-
-
-def default_policies(task: Task, learner: str) -> list[str]:
-    """The first scripted policy of a party that is not ``random``, and that."""
-    others = [name for name in task.speakers.get(learner, {}) if name != RANDOM]
-    return [*others[:1], RANDOM]
 
 
 def user_name(given: SimulatorLike, speaker: Any) -> str:
@@ -332,9 +312,10 @@ def _figures(
     shown = [[_places(fault, played) for played in (heard, usual)] for fault in faults]
     rates = [[_shares(places) for places in both] for both in shown]
     p_values = holm([sign_test(user - twin) for user, twin in rates])
+    pairs = [pair_estimates(user, twin, PERCENT) for user, twin in rates]
     found = [
-        FaultFigures(fault, *_pair(user, twin, PERCENT), float(p), _examples(places, heard))
-        for fault, (user, twin), p, (places, _) in zip(faults, rates, p_values, shown)
+        FaultFigures(fault, *pair, float(p), _examples(places, heard))
+        for fault, pair, p, (places, _) in zip(faults, pairs, p_values, shown)
     ]
     measured = [_manner(each, heard, usual) for each in MANNERS if each.name not in missing]
     return found, [each for each in measured if each is not None], missing
@@ -361,20 +342,12 @@ def _examples(
     ]
 
 
-def _pair(
-    user: np.ndarray, twin: np.ndarray, bounds: tuple[float, float]
-) -> tuple[Estimate, Estimate, Estimate]:
-    """Means of (E,) figures within bounds, and their difference."""
-    first, second = (mean_estimate([each[None]], bounds) for each in (user, twin))
-    return first, second, paired_difference(user, twin, bounds)
-
-
 def _success(heard: Played, usual: Played) -> list[PairFigures]:
     """Success of each policy with either user: the gap of the simulator."""
     rows = []
     for mine, other in zip(heard, usual):
         user, twin = (100.0 * np.array([one.success for one in each]) for each in (mine, other))
-        rows.append(PairFigures(mine[0].policy, *_pair(user, twin, PERCENT)))
+        rows.append(PairFigures(mine[0].policy, *pair_estimates(user, twin, PERCENT)))
     return rows
 
 
@@ -386,7 +359,7 @@ def _manner(manner: UserManner, heard: Played, usual: Played) -> PairFigures | N
     if len(user) < LEAST:
         return None
     if manner.bounds is not None:
-        return PairFigures(manner.name, *_pair(user, twin, manner.bounds))
+        return PairFigures(manner.name, *pair_estimates(user, twin, manner.bounds))
     first, second = (mean_estimate([each[None]]) for each in (user, twin))
     difference = welch_difference([(user[None], twin[None], True)]).estimate
     return PairFigures(manner.name, first, second, difference)

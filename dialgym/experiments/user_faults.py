@@ -246,7 +246,7 @@ def goodbye(dialogue: AuditedDialogue) -> int | None:
 
 
 def _goodbye(dialogue: AuditedDialogue) -> tuple[int, set[str]] | None:
-    """The same with what it has not been told by then."""
+    """The same, with the slots that it needs and has not been told by then."""
     return [*_open_needs(dialogue)][-1] if goodbye(dialogue) is not None else None
 
 

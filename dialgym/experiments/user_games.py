@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dialgym.experiments.significance import ALPHA, holm, sign_test
-from dialgym.experiments.statistics import PERCENT, Estimate, mean_estimate, paired_difference
+from dialgym.experiments.statistics import PERCENT, Estimate, pair_estimates
 from dialgym.experiments.user_faults import AuditedDialogue, goodbye
 
 Played = Sequence[Sequence[AuditedDialogue]]
@@ -84,9 +84,7 @@ def games_of(heard: Played, usual: Played) -> list[GameFigures]:
     tests: list[float] = []
     for name, (users, twins) in figures.items():
         for k, (user, twin) in enumerate(zip(users, twins)):
-            mine, usually = (mean_estimate([each[None]], PERCENT) for each in (user, twin))
-            gap = paired_difference(user, twin, PERCENT)
-            rows.append((heard[k][0].policy, name, mine, usually, gap))
+            rows.append((heard[k][0].policy, name, *pair_estimates(user, twin, PERCENT)))
             excess = (user - twin) - (users[0] - twins[0])
             tests.append(max(map(sign_test, (user - twin, excess, gains[name][k]))))
     others = [k for k in range(len(rows)) if k % len(heard)]

@@ -101,8 +101,11 @@ def read_zoo(folder: Path | None = None) -> list[ZooAgent]:
     if not isinstance(values, Mapping) or values.get("form") != FORM:
         raise ValueError(f"{str(file)!r}: expected an index of the form {FORM!r}. Make it again.")
     try:
-        return [_agent(entry) for entry in values["agents"]]
-    except (KeyError, TypeError) as error:
+        agents = [_agent(entry) for entry in values["agents"]]
+        for agent in agents:
+            agent.cells()  # an error for a value of another type
+        return agents
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
         names = ", ".join(each.name for each in fields(ZooAgent))
         raise ValueError(
             f"{str(file)!r}: expected agents with {names}; got another entry ({error})."

@@ -36,7 +36,7 @@ class Service(Protocol):
         ...
 
     async def close(self) -> None:
-        """Close what is open; the next request opens it again."""
+        """Close open connections; the next request opens new ones."""
         ...
 
 

@@ -125,7 +125,7 @@ def read_json_checked(path: Path, what: str) -> Any:
 
 
 def read_json_sealed(path: Path, what: str) -> tuple[Any, bool]:
-    """The same, and True if a checksum shows that nobody has changed it."""
+    """As `read_json_checked`, and True if a checksum shows that nobody has changed it."""
     values = read_json(path, what)
     if not isinstance(values, dict) or ENTRY not in values:
         return values, False

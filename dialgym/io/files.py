@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import re
 import shutil
 import stat
 from collections import Counter
@@ -204,7 +205,7 @@ def read_json(path: Path, what: str = "JSON") -> Any:
 
 
 def paired(text: str) -> str:
-    """A text in which surrogates that belong together are a character, and one alone is U+FFFD."""
+    """A text with surrogate pairs joined, and lone surrogates replaced by U+FFFD."""
     if text.isascii():
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
@@ -243,17 +244,17 @@ def _check_depth(text: str | bytes, value: Any) -> None:
 # YAML
 
 
-def read_yaml(path: Path, what: str = "YAML") -> Any:
+def read_yaml(path: Path) -> Any:
     """Read the value in a file of YAML: plain values, lists and mappings, and nothing else.
 
     Raises:
         OSError: there is no such file.
         ValueError: as of `parse_yaml`.
     """
-    return parse_yaml(read_file(path), repr(str(path)), what)
+    return parse_yaml(read_file(path), repr(str(path)))
 
 
-def parse_yaml(text: str | bytes, name: str, what: str = "YAML") -> Any:
+def parse_yaml(text: str | bytes, name: str) -> Any:
     """Parse a text of YAML; tags that would make objects are refused.
 
     Raises:
@@ -267,7 +268,28 @@ def parse_yaml(text: str | bytes, name: str, what: str = "YAML") -> Any:
         return _loaded(loader(plain))
     except (yaml.YAMLError, ValueError) as error:  # UnicodeDecodeError is a ValueError
         reason = " ".join(str(error).split())[:300]
-        raise ValueError(f"{name}: expected {what} ({reason}).") from error
+        raise ValueError(f"{name}: expected YAML ({reason}).") from error
+
+
+def parse_setting(text: str, name: str) -> tuple[str, Any]:
+    """The key of ``KEY=VALUE``, and its value as YAML.
+
+    Raises:
+        ValueError: the text has no key or no ``=``, or its value is no YAML.
+    """
+    key, equals, value = text.partition("=")
+    try:
+        if key and equals:
+            return key.strip(), _as_power(parse_yaml(value, name))
+    except ValueError:
+        pass
+    raise ValueError(f"{name}: expected KEY=VALUE, such as words=50; got {text!r}.")
+
+
+def _as_power(value: Any) -> Any:
+    """A number such as 1e-4, which YAML 1.1 reads as text, as a float; else the value."""
+    is_power = isinstance(value, str) and re.fullmatch(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+", value)
+    return float(value) if is_power else value
 
 
 def _loaded(loader: Any) -> Any:

@@ -75,7 +75,7 @@ def _host_name(host: str) -> str:
 
 
 class Guarded:
-    """ASGI application of which only known callers see anything, by HTTP or WebSocket.
+    """ASGI application that answers known callers only, by HTTP or WebSocket.
 
     Args:
         app: the application.
@@ -193,7 +193,7 @@ def listening(command: str, host: str = "127.0.0.1", port: int = 0) -> socket.so
 
 
 def address_of(host: str, listener: socket.socket) -> str:
-    """Address at which a server on this machine answers: that of every host is none.
+    """URL of a server on this machine, by the loopback address where it listens everywhere.
 
     Args:
         host: where it listens, as it was asked for.

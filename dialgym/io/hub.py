@@ -225,7 +225,7 @@ def pinned(source: str | os.PathLike[str], folder: Path) -> str:
 
 
 def pinned_names(value: Any, commits_by_name: Mapping[str, str]) -> Any:
-    """A value with its commit added to each text in it that is a name among those of `commits`."""
+    """A value with its commit added to each text in it that is a name in `commits`."""
 
     def with_commit(text: str) -> str:
         name = text.removeprefix(PREFIX).partition("@")[0]

@@ -22,7 +22,7 @@ class _Unpickler(pickle.Unpickler):
 
 
 def load_inert(content: bytes, standins: Mapping[tuple[str, str], Any], kept: str) -> Any:
-    """Load a pickle in which no more than some names is looked up.
+    """Load a pickle in which only some names may be looked up.
 
     Args:
         content: of the file.

@@ -56,7 +56,7 @@ def unfit(expected: str, value: Any) -> Misfit:
 
 
 def scalar_form(hint: Any) -> Form:
-    """Of bool, int, float or str."""
+    """Form of bool, int, float or str."""
     known = SCALARS[hint]
 
     def write(value: Any) -> Json:
@@ -83,7 +83,7 @@ def _finite(value: float) -> float:
 
 
 def literal_form(values: Sequence[Any]) -> Form:
-    """Of one of some scalars."""
+    """Form of one of some scalars."""
     known = [(type(value), value) for value in values]
 
     def same(value: Any) -> Any:
@@ -95,7 +95,7 @@ def literal_form(values: Sequence[Any]) -> Form:
 
 
 def enum_form(cls: type[Enum]) -> Form:
-    """Of a member of an enumeration, by its name."""
+    """Form of a member of an enumeration, by its name."""
     members = cls.__members__
 
     def write(value: Any) -> str:
@@ -112,7 +112,7 @@ def enum_form(cls: type[Enum]) -> Form:
 
 
 def array_form(arguments: Sequence[Any]) -> Form:
-    """Of an array; `arguments` are those of the hint, if it says of what."""
+    """Form of an array; `arguments` are those of the hint, if it has any."""
     scalar = (*get_args(arguments[-1] if arguments else None), None)[0]
     expected = next((code for code, dtype in DTYPES.items() if dtype.type is scalar), None)
 

@@ -118,7 +118,7 @@ class Usage:
         return {name: n for name, n in vars(self).items() if name != "began" and n}
 
     def since(self, before: Mapping[str, int]) -> dict[str, int]:
-        """The same, without those that were there `before`."""
+        """The counts since `before`."""
         more = {name: n - before.get(name, 0) for name, n in self.counts().items()}
         return {name: n for name, n in more.items() if n}
 

@@ -1,4 +1,4 @@
-"""SIGTERM, by which schedulers end a program, handled as Ctrl-C."""
+"""SIGTERM, which schedulers send to end a program, handled like Ctrl-C."""
 
 import os
 import signal

@@ -61,7 +61,7 @@ class Tape:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of what is on it, in whichever order that was recorded."""
+        """SHA-256 of its records, whatever their order."""
         return sha256_of(sorted(self._answers.items()))
 
     def find(self, key: str, where: str) -> dict[str, Any] | None:

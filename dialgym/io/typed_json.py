@@ -140,7 +140,7 @@ def _each(work: Convert, values: Iterable[Any]) -> list[Any]:
 
 
 def _any_number(kind: Any, hint: Any) -> Form:
-    """Of a container of any number of values of one type."""
+    """Form of a container of any number of values of one type."""
     part = form_of(hint)
 
     def write(values: Any) -> list[Json]:
@@ -183,7 +183,7 @@ def _named_tuple(cls: Any) -> Form:
 
 
 def _by_position(kind: Any, parts: Mapping[str, Form]) -> Form:
-    """Of a tuple with a form for each position."""
+    """Form of a tuple with a form for each position."""
 
     def through(values: Sequence[Any], side: int) -> list[Any]:
         if len(values) != len(parts):
@@ -239,7 +239,7 @@ def _union(hints: Sequence[Any]) -> Form:
 
 
 def _tagged(forms: Sequence[Form]) -> Form:
-    """Of a value of the first form that takes it, which the JSON says."""
+    """Form of a value of one of several types, whose place the JSON tells."""
 
     def write(value: Any) -> Json:
         for index, form in enumerate(forms):

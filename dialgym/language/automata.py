@@ -103,7 +103,7 @@ Row = dict[int, int]
 
 
 def _rows_of_words(texts: Iterable[str], tokenizer: WordTokenizer) -> list[Row]:
-    """Of a list of texts, each of which can be written in one way: a word a token."""
+    """Rows for a list of texts, each of which can be written in one way: a word a token."""
     rows: list[Row] = [{}]
     for text in texts:
         tokens = tokenizer.encode(text)
@@ -120,7 +120,7 @@ def _rows_of_words(texts: Iterable[str], tokenizer: WordTokenizer) -> list[Row]:
 
 
 def _rows(constraint: Any, tokenizer: Any) -> list[Row]:
-    """Of any constraint, whose letters the tokens' letters are walked through."""
+    """Rows for any constraint, which is walked by the letters of each token."""
     spellings = {first: _spellings(tokenizer, first) for first in (True, False)}
     number: dict[tuple[Any, bool], int] = {(constraint.start, True): 0}
     rows: list[Row] = []

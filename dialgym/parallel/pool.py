@@ -105,7 +105,7 @@ class WorkerPool:
         return self._receive()
 
     def _send(self, name: str, parts: Sequence[tuple[Any, ...]] | None) -> None:
-        """Send a request; the pool counts as interrupted until somebody says otherwise."""
+        """Send a request; the pool counts as interrupted until all answers have come."""
         self.check()
         messages = self._messages(name, parts)
         self._broken = INTERRUPTED

@@ -57,7 +57,7 @@ class Reward(ABC):
 
     @abstractmethod
     def score(self, replies: Sequence[Reply]) -> np.ndarray:
-        """Scores (k,) float64 of k replies, each the same in whatever company it is scored."""
+        """Scores (k,) float64 of k replies, each independent of the others."""
 
     def __getstate__(self) -> dict[str, Any]:
         """The settings alone: what a `cached_property` holds, such as a model, stays here."""

@@ -1,4 +1,4 @@
-"""EpisodeBatch dialogues as columns: how they ended, what was said, what was chosen."""
+"""Ended dialogues as columns: outcomes, utterances, choices."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -64,12 +64,12 @@ class OpenDialogue:
         return self.exchange.over
 
     def say(self, text: str) -> None:
-        """Let the learner speak; what its text view would not let through is left out."""
+        """Let the learner speak, without characters that its text view would refuse."""
         dialogue = self.dialogue
         self._say(clean(text, dialogue.task.facts, dialogue.learner))
 
     def ask(self, policy: Speaker, rng: np.random.Generator) -> None:
-        """Let the learner say what a scripted policy says, by what it may know."""
+        """Let the learner say the reply of a scripted policy, which sees what it may know."""
         task, state = self.dialogue.task, self.dialogue.state
         text = policy.reply(task, shown_to(policy, task, state), rng)
         check_text(text, policy, task)
@@ -83,7 +83,7 @@ class OpenDialogue:
         self.length += 1 + len(self.exchange.heard)
 
     def choose(self, policy: ActPolicy, rng: np.random.Generator) -> None:
-        """Let the learner speak by an act; what it became is said by the policy's generator."""
+        """Let the learner speak by the act that a policy chooses; both draw from `rng`."""
         task, state = self.dialogue.task, self.dialogue.state
         assert self.acts is not None
         self._act(policy.act(task, shown_to(policy, task, state), rng), rng)
@@ -102,7 +102,7 @@ class OpenDialogue:
         self._say(text)
 
     def _note(self, action: Any) -> None:
-        """Keep what is chosen, and what it is chosen by."""
+        """Record an action with its observation and mask."""
         assert self.acts is not None
         state = self.dialogue.state
         self.chosen.append((self.acts.observe(state), action, self.acts.mask(state)))

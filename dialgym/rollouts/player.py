@@ -16,6 +16,7 @@ from dialgym.registry import Environment, RegistryEntry, check_id, entry_of
 from dialgym.rollouts.episode_batch import EpisodeBatch
 from dialgym.rollouts.episodes import Job, Report
 from dialgym.rollouts.games import (
+    OpenDialogue,
     log_games,
     play_games,
     relay_games,
@@ -214,49 +215,20 @@ class Player:
         Raises:
             ValueError: the options are of another number of episodes.
         """
-        policy, dialogue, fixed = self.policy, self.dialogue, _by_job(options, len(jobs))
+        policy, fixed = self.policy, _by_job(options, len(jobs))
+        record, states = self.record, self.states
         if self._predicts:
             best = self.deterministic
-            record, states = self.record, self.states
             return play_env(policy, self.env, jobs, fixed, record, report, best, states)
-        if isinstance(policy, Tree):
-            return self._games(
-                lambda job, own: tree_games(policy, dialogue, job, own), jobs, fixed, report
-            )
-        if isinstance(policy, Scripts):
+        if isinstance(policy, Scripts | Logs):
             self._check_options(fixed)
-            return self._games(
-                lambda job, own: script_games(policy, dialogue, job), jobs, fixed, report
-            )
-        acts = self.task.acts[self.learner] if self.chooses_acts else None
-        if isinstance(policy, Logs):
-            self._check_options(fixed)
-            return self._games(
-                lambda job, own: log_games(policy, dialogue, job, acts, self.record),
-                jobs,
-                fixed,
-                report,
-            )
-        if isinstance(policy, Relay):
-            return self._games(
-                lambda job, own: relay_games(policy, dialogue, job, own, acts, self.record),
-                jobs,
-                fixed,
-                report,
-            )
         size = self.num_envs if self._waits else SIZE
-        batch = self._batch(min(size, len(jobs))) if acts is None else None
+        batch = self._batch(min(size, len(jobs)))
         if batch is None:
-            return self._games(
-                lambda job, own: speaker_games(policy, dialogue, job, own, acts, self.record),
-                jobs,
-                fixed,
-                report,
-            )
+            return play_games(self._games, jobs, fixed, record, report, states)
         return play_batch(
-            policy, self.task, self.learner, batch, jobs, fixed, self.record, report, size,
-            self.states,
-        )  # fmt: skip
+            policy, self.task, self.learner, batch, jobs, fixed, record, report, size, states
+        )
 
     def play_one(
         self, job: Job, options: Mapping[str, Any] | None = None
@@ -282,22 +254,29 @@ class Player:
         return waits(self.policy) or waits(self.dialogue.other)
 
     def _batch(self, size: int) -> DialogueBatch | None:
-        """Dialogues to be played at once by the policy; None where nothing is gained by it."""
+        """Dialogues that the policy plays at once; None where it plays one after the other."""
+        if size < 2 or self.chooses_acts or not isinstance(self.policy, Speaker):
+            return None
         other, batch = self.dialogue.other, None
-        if size > 1 and isinstance(self.policy, BatchSpeaker):
+        if isinstance(self.policy, BatchSpeaker):
             batch = self.task.batch(size, self.learner, other)
-        if batch is None and size > 1 and self._waits:
+        if batch is None and self._waits:
             return LoopedBatch(self.task, size, self.learner, other)
         return batch
 
-    def _games(
-        self,
-        games_of: Any,
-        jobs: Sequence[Job],
-        options: Sequence[Mapping[str, Any]],
-        report: Report,
-    ) -> Iterator[EpisodeBatch]:
-        return play_games(games_of, jobs, options, self.record, report, self.states)
+    def _games(self, job: Job, options: Mapping[str, Any]) -> Iterable[OpenDialogue]:
+        """Play the dialogues of one episode."""
+        policy, dialogue, record = self.policy, self.dialogue, self.record
+        acts = self.task.acts[self.learner] if self.chooses_acts else None
+        if isinstance(policy, Tree):
+            return tree_games(policy, dialogue, job, options)
+        if isinstance(policy, Scripts):
+            return script_games(policy, dialogue, job)
+        if isinstance(policy, Logs):
+            return log_games(policy, dialogue, job, acts, record)
+        if isinstance(policy, Relay):
+            return relay_games(policy, dialogue, job, options, acts, record)
+        return speaker_games(policy, dialogue, job, options, acts, record)
 
     def _open(self, policy: Source, settings: dict[str, Any], trust: bool) -> Any:
         """The policy as an object."""

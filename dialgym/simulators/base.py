@@ -67,7 +67,7 @@ def shown_to(policy: Any, task: Any, state: Any) -> Any:
 
 
 def all_shown_to(policy: Any, task: Any, states: Sequence[Any], party: str) -> Sequence[Any]:
-    """The same of many dialogues in which `party` has its turn."""
+    """`shown_to` for many dialogues in which `party` has its turn."""
     if is_oracle(policy):
         return states
     together = getattr(states, "observed", None)

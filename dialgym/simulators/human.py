@@ -109,16 +109,16 @@ class HumanSpeaker:
 
 
 def unclear(task: Any, state: Any, text: str) -> str | None:
-    """The advice on a text of who has the floor that would change nothing: what can be said.
+    """Advice on a text that would have no effect, by `task.unclear`: what can be said instead.
 
-    None where the text is understood, or the task cannot tell (`unclear`).
+    None where the text is understood, or the task has no such method.
     """
-    found: str | None = task.unclear(state, text) if hasattr(task, "unclear") else None
-    return found
+    advice: str | None = task.unclear(state, text) if hasattr(task, "unclear") else None
+    return advice
 
 
 def turns_of(task: Any, party: str) -> int:
-    """Most utterances of a party in a dialogue in which it is the learner."""
+    """Largest number of utterances of a party, as the learner, in a dialogue."""
     facts = task.facts
     return int(facts.turn_limit if party == task.parties[0] else facts.heard[party][party])
 

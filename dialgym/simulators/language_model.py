@@ -112,7 +112,7 @@ class LanguageModelSpeaker:
         return self.form.heard(written.text, task, party)
 
     def reply(self, task: Any, state: Any, rng: np.random.Generator) -> str:
-        """The same, awaited."""
+        """Wait for the reply; see `areply`."""
         return self._together.reply(task, state, rng)
 
     def reply_many(self, task: Any, states: Sequence[Any], rngs: Generators) -> list[str]:
@@ -171,7 +171,7 @@ def language_model_user(settings: Mapping[str, Any]) -> tuple[str, dict[str, Any
 
 
 def replayed_model(name: str, sampling: Mapping[str, Any], tape: str | os.PathLike[str]) -> Any:
-    """Mapping of a speaker of the same `LanguageModelSpeaker.sampling`, whose answers a tape has.
+    """Settings of a speaker with the same `LanguageModelSpeaker.sampling` that replays a tape.
 
     Args:
         name: ``openai:MODEL``.
@@ -195,7 +195,7 @@ def label_of(policy: Any) -> dict[str, str]:
 
 
 def facts_of(policy: Any) -> dict[str, Any]:
-    """The same, and its sampling."""
+    """Facts of a language model and its sampling; {} for any other speaker."""
     return {**policy.label, **policy.sampling} if isinstance(policy, LanguageModelSpeaker) else {}
 
 

@@ -30,7 +30,7 @@ Neighbour = tuple[list[str], list[float]]
 
 @lru_cache(maxsize=128)
 def neighbours(words: tuple[str, ...], without: str | None = None) -> "Neighbours":
-    """Of each word the six others at the smallest edit distance, but for the word `without`."""
+    """The six nearest words of each word by edit distance, but for the word `without`."""
     return Neighbours(words, without)
 
 

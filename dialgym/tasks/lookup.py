@@ -1,9 +1,10 @@
 """Tasks of any module by ``module:Class``, and environments of others by their schemes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from inspect import isclass
 from typing import Any
 
+from dialgym.io.files import parse_setting
 from dialgym.io.objects import find_object
 from dialgym.kinds import KINDS
 from dialgym.tasks.base import Task
@@ -28,7 +29,7 @@ def find_foreign(path: str) -> tuple[str, str] | None:
 
 
 def find_task(path: Any) -> Any:
-    """The class of a task, or the task, at ``module:name``; what is no text stays as it is.
+    """The class of a task, or the task, at ``module:name``; anything but a text is returned as is.
 
     Raises:
         ValueError: there is no such module or name, or it is no task.
@@ -40,16 +41,23 @@ def find_task(path: Any) -> Any:
     return found
 
 
-def option_as_written(task: Task, name: str, value: Any, text: str) -> Any:
-    """The `value` of an option of `reset` that YAML makes of a text that a person wrote.
+def parse_options(task: Task, texts: Iterable[str], where: str) -> dict[str, Any]:
+    """Options of `reset` from texts ``word=crane`` that a person wrote.
 
-    It stays the text where that is a word which YAML takes for a truth value or for nothing, such
-    as "false", and the secrets of the task are texts.
+    A word that YAML takes for a truth value or for nothing, such as "false", stays a text where
+    the secrets of the task are texts.
+
+    Raises:
+        ValueError: a text has no ``=``, or its value is no YAML; it begins with `where`.
     """
-    if not isinstance(value, bool | None):
-        return value
-    known = next(iter(task.secrets()), {}).get(name)
-    return text.strip() if isinstance(known, str) else value
+    options = {}
+    for text in texts:
+        name, value = parse_setting(text, where)
+        if isinstance(value, bool | None):
+            secret = next(iter(task.secrets()), {}).get(name)
+            value = text.partition("=")[2].strip() if isinstance(secret, str) else value
+        options[name] = value
+    return options
 
 
 def require_task(found: Any, path: str) -> None:

@@ -42,7 +42,7 @@ SECRETS, SLACK = 32, 1e-9
 
 
 class CheckResult(NamedTuple):
-    """Verdict of a check, and what it rests on."""
+    """Verdict of a check, with its evidence."""
 
     check: str
     verdict: str

@@ -18,19 +18,17 @@ def require(condition: object, task: Task, message: str) -> None:
 
 
 def random_utterance(
-    task: Task, party: str, constraint: Constraint, rng: np.random.Generator, wild: float = 0.3
+    task: Task, party: str, constraint: Constraint, rng: np.random.Generator
 ) -> str:
-    """A text for `party`: with probability `wild` any characters, else one that is allowed."""
-    if rng.random() < wild:
+    """A text for `party`: with probability 0.3 any characters, else one that is allowed."""
+    if rng.random() < 0.3:
         return random_text(task, party, rng)
     return allowed_text(task, party, constraint, rng)
 
 
-def random_action(
-    mask: np.ndarray, multiple: bool, rng: np.random.Generator, wild: float = 0.2
-) -> Any:
-    """With probability `wild` any action, else one that the mask allows."""
-    allowed = np.ones_like(mask) if rng.random() < wild else mask
+def random_action(mask: np.ndarray, multiple: bool, rng: np.random.Generator) -> Any:
+    """With probability 0.2 any action, else one that the mask allows."""
+    allowed = np.ones_like(mask) if rng.random() < 0.2 else mask
     if multiple:
         return (allowed & (rng.random(len(mask)) < 0.5)).astype(np.int8)
     return int(rng.choice(np.flatnonzero(allowed)))

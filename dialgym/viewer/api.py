@@ -12,7 +12,8 @@ from dialgym.io.cache import LRU
 from dialgym.registry import RegistryEntry, entries
 from dialgym.rollouts.player import rules_of
 from dialgym.rollouts.policies import named_policies
-from dialgym.viewer.chat_session import ChatChoice, ChatSession, described, keep_game, read_options
+from dialgym.tasks.lookup import parse_options
+from dialgym.viewer.chat_session import ChatChoice, ChatSession, described, keep_game
 from dialgym.viewer.inputs import DIALOGUES, RUN, SCORES, ViewerInputs
 from dialgym.viewer.lines import picture_address
 from dialgym.viewer.listing import Listing
@@ -76,29 +77,29 @@ class Viewer:
 
     def dialogue(self, query: Query) -> dict[str, Any]:
         """A stored dialogue, with the scores that its replies were given."""
-        listing, row = self._listing(query), query.whole("row")
+        listing, row = self._listing(query), query.integer("row")
         return {**listing.dialogue(row), "scores": self.rater.scores(listing, row)}
 
     def replay(self, query: Query) -> dict[str, Any]:
         """A replayed dialogue; see `replayed`. With `values`, those of the model."""
-        listing, row = self._listing(query), query.whole("row")
-        one = listing.one(row)
+        listing, row = self._listing(query), query.integer("row")
+        one = listing.select(row)
         replay = replayed(one)
         return replay if self.values is None else self._valued(replay, one)
 
     def run(self, query: Query) -> dict[str, Any]:
         """A training run as it stands."""
-        run: RunFolder = self.inputs.find(query.whole("source"), RUN)
+        run: RunFolder = self.inputs.find(query.integer("source"), RUN)
         return run.shown()
 
     def samples(self, query: Query) -> dict[str, Any]:
         """The sample dialogues of a run at some timesteps."""
-        run: RunFolder = self.inputs.find(query.whole("source"), RUN)
-        return {"dialogues": run.dialogues(query.whole("timesteps"))}
+        run: RunFolder = self.inputs.find(query.integer("source"), RUN)
+        return {"dialogues": run.dialogues(query.integer("timesteps"))}
 
     def results(self, query: Query) -> dict[str, Any]:
         """Scores of policies, with the return of each episode."""
-        results = self.inputs.find(query.whole("source"), SCORES)
+        results = self.inputs.find(query.integer("source"), SCORES)
         return {"results": [result.as_dict() | {"name": result.name} for result in results]}
 
     # Two policies on the same seeds
@@ -112,7 +113,7 @@ class Viewer:
 
     def compare(self, query: Query) -> dict[str, Any]:
         """Compare two sides; each is rows of a data set, or a policy that plays now."""
-        first, second = (self._side(query.part(name), query) for name in ("first", "second"))
+        first, second = (self._side(query.nested(name), query) for name in ("first", "second"))
         made = Comparison((first, second))
         number = secrets.token_hex(8)
         self._comparisons.keep(number, made)
@@ -120,7 +121,7 @@ class Viewer:
 
     def pair(self, query: Query) -> dict[str, Any]:
         """Two dialogues of one seed, with the scores that their replies were given."""
-        made, number = self._comparison(query), query.whole("pair")
+        made, number = self._comparison(query), query.integer("pair")
         pair = made.dialogues(number)
         for dialogue, side in zip(pair["dialogues"], made.sides):
             dialogue["scores"] = self.rater.scores(side.listing, dialogue["row"])
@@ -130,8 +131,8 @@ class Viewer:
 
     def score(self, query: Query) -> dict[str, Any]:
         """Give a reply 1 to 5, or 0 to take the number back."""
-        row, score = query.whole("row"), query.whole("score", 0)
-        self.rater.score(self._listing(query), row, query.whole("place"), score or None)
+        row, score = query.integer("row"), query.integer("score", 0)
+        self.rater.score(self._listing(query), row, query.integer("place"), score or None)
         return self.ratings.counts()
 
     def next_pair(self, query: Query) -> dict[str, Any]:
@@ -141,7 +142,7 @@ class Viewer:
     def prefer(self, query: Query) -> dict[str, Any]:
         """Say which reply of a pair is better."""
         verdict = query.choice("verdict", ("left", "right", "tie"))
-        return self.rater.prefer(self._comparison(query), query.whole("pair"), verdict)
+        return self.rater.prefer(self._comparison(query), query.integer("pair"), verdict)
 
     def unrate(self, query: Query) -> dict[str, Any]:
         """Remove a rating."""
@@ -154,19 +155,19 @@ class Viewer:
     def about(self, query: Query) -> dict[str, Any]:
         """An environment, before a dialogue begins."""
         facts = described(query.entry("env"))
-        speakers = [name for names in facts["speakers"].values() for name in names]
-        return {**facts, "runs": list(self._runs(speakers))}
+        return {**facts, "runs": list(self._runs(*facts["speakers"].values()))}
 
     def begin(self, query: Query) -> dict[str, Any]:
         """Begin a dialogue."""
-        seed = query.whole("seed") if "seed" in query else secrets.randbelow(2**31)
+        seed = query.integer("seed") if "seed" in query else secrets.randbelow(2**31)
         entry, party = query.entry("env"), query.text("party", "system")
+        options = filter(None, map(str.strip, query.text("options", "").split(";")))
         wanted = ChatChoice(
             entry,
             party,
             self._against(query.text("against", ""), entry, party),
             seed,
-            read_options(query.text("options", ""), rules_of(entry, self.settings)),
+            parse_options(rules_of(entry, self.settings), options, "options"),
             self.settings,
         )
         number = secrets.token_hex(8)
@@ -179,7 +180,7 @@ class Viewer:
         session = self._session(query)
         refused = None
         if "act" in query:
-            session.choose(query.whole("act"))
+            session.choose(query.integer("act"))
         else:
             refused = session.say(query.text("text", ""), query.flag("sure"))
         if session.game.over and self.games is not None:
@@ -231,7 +232,7 @@ class Viewer:
         return replay
 
     def _listing(self, query: Query) -> Listing:
-        listing: Listing = self.inputs.find(query.whole("source"), DIALOGUES)
+        listing: Listing = self.inputs.find(query.integer("source"), DIALOGUES)
         return listing
 
     def _comparison(self, query: Query) -> Comparison:
@@ -248,24 +249,25 @@ class Viewer:
 
     def _side(self, side: Query, whole: Query) -> Side:
         if "source" in side:
-            number = side.whole("source")
+            number = side.integer("source")
             listing: Listing = self.inputs.find(number, DIALOGUES)
             rows = listing.rows(side)
             name = side.text("policy", self.inputs.sources[number].name)
             return Side(name, number, listing, rows)
         name = side.text("policy")
-        episodes = whole.whole("episodes", 20, 1, MOST_EPISODES)
+        episodes = whole.integer("episodes", 20, 1, MOST_EPISODES)
         entry = whole.entry("env")
-        dataset = self._played(name, entry, episodes, whole.whole("seed", 0))
+        dataset = self._played(name, entry, episodes, whole.integer("seed", 0))
         listing = Listing(dataset)
         title = f"{name} on {entry.row.name}"
         source = self.inputs.add(DIALOGUES, title, "", listing)
         return Side(name, source.number, listing, listing.rows(Query({})))
 
-    def _runs(self, known: Collection[str]) -> dict[str, RunFolder]:
-        """The runs that can play, by name; one that is called as a known speaker is told apart."""
+    def _runs(self, *known: Collection[str]) -> dict[str, RunFolder]:
+        """The runs that can play, by name; with ``run`` before it where a speaker has that name."""
+        names = {name for each in known for name in each}
         runs = {name: run for name, run in self.inputs.runs().items() if run.plays()}
-        return {f"run {name}" if name in known else name: run for name, run in runs.items()}
+        return {f"run {name}" if name in names else name: run for name, run in runs.items()}
 
     def _played(self, name: str, entry: RegistryEntry, episodes: int, seed: int) -> Dataset:
         known = named_policies(rules_of(entry, self.settings), "system", entry.view)
@@ -290,7 +292,7 @@ class Viewer:
         task = rules_of(entry, self.settings)
         other = other_party(task, party)
         known = task.speakers.get(other, {})
-        runs = self._runs([each for names in task.speakers.values() for each in names])
+        runs = self._runs(*task.speakers.values())
         if name in runs:
             return str(runs[name].folder)
         if name and name not in known:

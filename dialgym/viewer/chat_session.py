@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dialgym.datasets.schema import Origin, Recorder, check_json, played_settings, write_table
-from dialgym.io.files import parse_yaml
 from dialgym.language import Letters, WordTrie, allows
 from dialgym.language.text import as_typed
 from dialgym.registry import Environment, RegistryEntry, entry_of, make_task
@@ -20,7 +19,6 @@ from dialgym.rollouts.player import make_dialogue
 from dialgym.simulators import Speaker, shown_to
 from dialgym.simulators.human import unclear
 from dialgym.tasks import Task
-from dialgym.tasks.lookup import option_as_written
 from dialgym.viewer.lines import pieces, rounded, turn
 from dialgym.views.speakers import other_party
 
@@ -135,7 +133,7 @@ class ChatSession:
         """Reply of the expert.
 
         Raises:
-            ValueError: the dialogue is over, or nobody can be query.
+            ValueError: the dialogue is over, or there is nobody to ask.
         """
         self._check_open()
         speakers = self.task.speakers.get(self.choice.party, {})
@@ -274,22 +272,6 @@ def described(entry: RegistryEntry) -> dict[str, Any]:
         "turns": task.facts.turn_limit,
         "stand_in": task.stand_in,
     }
-
-
-def read_options(text: str, task: Task) -> dict[str, Any]:
-    """Options of reset, as a person writes them: ``word=crane``, several with a ``;`` between.
-
-    Raises:
-        ValueError: a part has no ``=``, or its value is no YAML.
-    """
-    options = {}
-    for part in filter(None, map(str.strip, text.split(";"))):
-        name, equals, value = part.partition("=")
-        if not equals:
-            raise ValueError(f"options: expected NAME=VALUE, such as word=crane; got {part!r}.")
-        name, read = name.strip(), parse_yaml(value, "options")
-        options[name] = option_as_written(task, name, read, value)
-    return options
 
 
 def keep_game(session: ChatSession, folder: Path, name: str) -> Path:

@@ -174,7 +174,7 @@ def _file(path: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _results(file: Path) -> list[Result]:
-    """Those of a benchmark, or the one that `evaluate` wrote."""
+    """The results of a benchmark, or the one that `evaluate` wrote."""
     return load_results(file) if "results" in read_json(file) else [Result.from_json(file)]
 
 

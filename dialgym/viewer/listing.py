@@ -90,7 +90,7 @@ class Listing:
             ValueError: one of them cannot be.
         """
         rows = self._sorted(self.rows(query), query)
-        offset, limit = query.whole("offset", 0), query.whole("limit", 50, 1, MOST_ROWS)
+        offset, limit = query.integer("offset", 0), query.integer("limit", 50, 1, MOST_ROWS)
         shown = [self.row(int(row)) for row in rows[offset : offset + limit]]
         returns = self.returns[rows]
         return {
@@ -137,7 +137,7 @@ class Listing:
             "words": first_words(said),
         }
 
-    def one(self, row: int) -> Dataset:
+    def select(self, row: int) -> Dataset:
         """A dialogue as a dataset of its own.
 
         Raises:
@@ -153,7 +153,7 @@ class Listing:
         Raises:
             NotHereError: there is no such row.
         """
-        stored = self.one(row)[0]
+        stored = self.select(row)[0]
         task = self.task(row)
         turns = [
             turn(task, Utterance(t["party"], t["text"]), t["said"], t["reward"])

@@ -32,7 +32,7 @@ class Query:
     def __contains__(self, name: str) -> bool:
         return self.values.get(name) not in (None, "")
 
-    def whole(
+    def integer(
         self, name: str, default: int | None = None, least: int = 0, most: int = MOST_NUMBER
     ) -> int:
         """A whole number."""
@@ -78,7 +78,7 @@ class Query:
         """A truth value; False by default."""
         return self.values.get(name) in (True, "true", "1")
 
-    def part(self, name: str) -> "Query":
+    def nested(self, name: str) -> "Query":
         """A mapping within the query, as a query."""
         value = self._value(name, {})
         if not isinstance(value, Mapping):

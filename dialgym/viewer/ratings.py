@@ -159,7 +159,7 @@ class Rater:
             NotHereError: there is no such reply.
             ValueError: the number is not from 1 to 5.
         """
-        stored = listing.one(row)[0]
+        stored = listing.select(row)[0]
         if not 0 <= turn_index < len(stored["turns"]) or not stored["turns"][turn_index]["said"]:
             raise NotHereError(f"turn {turn_index} of dialogue {row} is no reply of the learner's.")
         key = _key_of_turn(stored, turn_index)
@@ -246,7 +246,7 @@ def _key_of_turn(stored: Mapping[str, Any], index: int) -> str:
 
 
 def _key_of_pair(comparison: Comparison, number: int, parted: Parting) -> str:
-    """The same whichever policy is the first, also where their views of a task are two."""
+    """Key of a pair, which does not depend on the order of the policies or on their views."""
     pair = comparison.pairs[number]
     stored = comparison.sides[0].listing.dataset[pair[0]]
     views = (side.listing.columns["env"][row] for side, row in zip(comparison.sides, pair))

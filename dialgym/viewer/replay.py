@@ -64,7 +64,7 @@ def _notes(dialogue: Dialogue, row: Mapping[str, Any]) -> Iterator[tuple[int, di
             return
         state, text = dialogue.state, turn["text"]
         note: dict[str, Any] = {"allowed": allowed(task, state, learner, text)}
-        note |= {"bits": bits(task, state, learner), **chosen.at(number)}
+        note |= {"bits": bits(task, state, learner), **chosen.decision(number)}
         exchange = dialogue.say(text, rng)
         if isclose(exchange.reward, turn["reward"], abs_tol=1e-6):
             note["components"] = rounded(exchange.components)
@@ -122,7 +122,7 @@ class _Chosen:
         self.names: Sequence[str] = [] if acts is None else acts.names
         self.actions, self.masks = row.get("actions") or [], row.get("action_masks") or []
 
-    def at(self, number: int) -> dict[str, Any]:
+    def decision(self, number: int) -> dict[str, Any]:
         """The chosen act and the possible ones at a turn of the learner."""
         if number >= len(self.actions) or not self.names:
             return {}

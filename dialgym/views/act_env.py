@@ -1,4 +1,4 @@
-"""The act view: a dialogue act an action, what the learner knows or believes the observation."""
+"""The act view: actions are dialogue acts, observations what the learner knows or believes."""
 
 from collections.abc import Sequence
 from operator import index

@@ -160,7 +160,7 @@ def undrawn_on_error(rngs: Iterable[np.random.Generator]) -> Iterator[None]:
 
 
 def check_count(state: Any, num_envs: int, name: str) -> None:
-    """Raise a ValueError unless a state is that of so many dialogues, or of none yet."""
+    """Raise a ValueError unless a state has `num_envs` dialogues, or none yet."""
     got = f"{len(state)}" if isinstance(state, list) else type(state).__name__
     if got not in ("0", f"{num_envs}"):
         raise ValueError(

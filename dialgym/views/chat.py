@@ -198,7 +198,7 @@ class ChatForm:
         return as_typed(self._reading(text), self.task.facts.charset)
 
     def hear(self, messages: list[Message], lines: Sequence[Utterance], over: bool) -> str:
-        """Append what was heard as a message, if it is anything; its text."""
+        """Append the reply as a message unless it is empty; return its text."""
         text = heard_text(lines, self.learner)
         text = text if over else spoken(text)
         if text:

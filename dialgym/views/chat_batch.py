@@ -143,7 +143,7 @@ class ChatBatch:
 
     @property
     def said(self) -> list[tuple[int, ...]]:
-        """Of each row, the positions of the messages that its learner has said."""
+        """Positions of the messages that the learner of each row has said."""
         return [tuple(said) for said in self._said]
 
     def close(self) -> None:

@@ -22,7 +22,7 @@ UNIMPORTANT = (
 
 
 class SpecMixin(TakesOptions):
-    """Mixin with a `spec` that says of the task what Gymnasium's registry cannot know.
+    """Mixin whose `spec` has facts of the task that Gymnasium's registry lacks.
 
     ``gym.make`` gives a spec the settings that it was called with. Where the surroundings decide
     what they mean, such as which files a name stands for, ``spec.kwargs`` says what was found;
@@ -101,7 +101,7 @@ def made_from(env: Any) -> dict[str, Any] | None:
 
 
 def _absolute(value: Any, played: Any) -> Any:
-    """A setting; where it is a path from the folder that one was in, the path that was played."""
+    """A setting, with a relative path made absolute."""
     if isinstance(value, str) and isinstance(played, str) and value != played:
         return played if str(Path(value).absolute()).startswith(played) else value
     return value

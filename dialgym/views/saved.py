@@ -51,7 +51,7 @@ class SavedDialogue(Generic[State, Seen]):
             )
 
     def generator(self, seed: int | None) -> np.random.Generator:
-        """A generator to go on with: a copy of its own, or a new one of a seed."""
+        """A copy of the dialogue's generator, or a new one of a seed."""
         return deepcopy(self.rng) if seed is None else np_random(check_seed(seed, self.task))[0]
 
 
@@ -91,7 +91,7 @@ def _type(task: Task, seen_type: Any) -> Any:
 
 
 def state_type(task: Task) -> Any:
-    """The type of a task's states: what `Task.initial` says that it returns, else what it does.
+    """The type of a task's states: as `Task.initial` is annotated, else of what it returns.
 
     Raises:
         ValueError: the hints of `initial` name what cannot be found.

@@ -87,7 +87,7 @@ class DialogueEnv(SpecMixin, gym.Env):
         return self._observe(), self._more_info(info) if self._has_extras else info
 
     def _generator(self, seed: int | None) -> tuple[np.random.Generator, int | None]:
-        """A new generator where there is a seed or none yet, else that of the dialogues before."""
+        """A new generator if a seed is given or there is none yet, else the current one."""
         if seed is None and self._np_random is not None:
             return self._np_random, self._np_random_seed
         return np_random(check_seed(seed, self.task.name))
@@ -129,7 +129,7 @@ class DialogueEnv(SpecMixin, gym.Env):
         return {name: float(values[0]) for name, values in found.items()}
 
     def _more_info(self, info: Info) -> Info:
-        """Add what was asked for beside the constant structure."""
+        """Add entries that options ask for."""
         for key, texts in self._extras.texts.items():
             info[key] = texts[0]
         return info
@@ -191,7 +191,7 @@ class DialogueEnv(SpecMixin, gym.Env):
         return render(self.render_mode, self.task, self.dialogue.state, self.learner)
 
     def close(self) -> None:
-        """Drop the dialogue, and let the task give back what it holds open for it."""
+        """Drop the dialogue, and release what the task holds open for it."""
         self.dialogue = Dialogue(self.task, self.learner, self.dialogue.other)
         self._closed_because = CLOSED
         self.task.release()

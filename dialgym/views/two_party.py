@@ -255,7 +255,7 @@ class TwoPartyEnv(TakesOptions, AECEnv):
         return render(self.render_mode, self.task, self.dialogue_state, self.agent_selection)
 
     def close(self) -> None:
-        """Drop the dialogue, and let the task give back what it holds open for it."""
+        """Drop the dialogue, and release what the task holds open for it."""
         self.dialogue = _Dialogue(self.task, {})
         self.agents, self._closed_because = [], CLOSED
         self.task.release()

@@ -375,7 +375,7 @@ class DialogueVectorEnv(SpecMixin, gym.vector.VectorEnv):
         return self._extras.update(rows, self.dialogues.states(rows), over, self._rngs)
 
     def _more_info(self, info: Info) -> Info:
-        """Add what was asked for beside the constant structure."""
+        """Add entries that options ask for."""
         for key, texts in self._extras.texts.items():
             info[key] = texts.copy()
             info[f"_{key}"] = np.ones(self.num_envs, bool)
@@ -401,7 +401,7 @@ class DialogueVectorEnv(SpecMixin, gym.vector.VectorEnv):
         """The observation of one row, a copy."""
 
     def close_extras(self, **kwargs: Any) -> None:
-        """Drop the dialogues, and let the task give back what it holds open for them."""
+        """Drop the dialogues, and release what the task holds open for them."""
         if not hasattr(self, "dialogues"):  # its making failed; an older Gymnasium closes it then
             return
         if isinstance(self.dialogues, LoopedBatch):

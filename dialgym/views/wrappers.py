@@ -81,7 +81,7 @@ class _VectorWrapper(gym.vector.VectorWrapper):
 
     @property
     def autoreset_mode(self) -> AutoresetMode:
-        """That of the batch."""
+        """The autoreset mode of the batch."""
         mode: AutoresetMode = self.metadata["autoreset_mode"]
         return mode
 
@@ -268,7 +268,7 @@ def masks_of(env: Any) -> np.ndarray:
 
 
 def owner(env: Any, method: str) -> Any:
-    """The outermost of an env and what it wraps that has a method."""
+    """The outermost env or wrapper that has a method."""
     while not callable(getattr(type(env), method, None)):
         env = env.env
     return env

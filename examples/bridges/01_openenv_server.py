@@ -3,11 +3,13 @@
 import asyncio
 import threading
 
-import uvicorn
-from openenv.core import GenericEnvClient
-
 from dialgym.bridges import openenv
 from dialgym.io.http_server import listening
+from dialgym.optional import check_installed
+
+check_installed("openenv", "this example", "openenv", "uvicorn")
+import uvicorn
+from openenv.core import GenericEnvClient
 
 listener = listening("example")
 server = uvicorn.Server(uvicorn.Config(openenv.app("Wordle-20-v0"), log_level="error"))

@@ -6,11 +6,13 @@ Without one, words stand in the place of what a model samples, to show what the 
 import sys
 from types import SimpleNamespace
 
+from dialgym.bridges import trl as door
+from dialgym.optional import check_installed
+
+check_installed("trl", "this example", "trl")
 import tokenizers
 from transformers import PreTrainedTokenizerFast
 from trl import GRPOTrainer
-
-from dialgym.bridges import trl as door
 
 ID = "Wordle-20-v0"
 

@@ -1,8 +1,10 @@
 """A dialogue as an environment of SkyRL-Gym: needs the extra `skyrl`."""
 
-import skyrl_gym
-
 from dialgym.bridges import skyrl
+from dialgym.optional import check_installed
+
+check_installed("skyrl", "this example", "skyrl_gym")
+import skyrl_gym
 
 (row,) = skyrl.rows("Wordle-20-v0", 1, seed=3)  # of the training data, for their parquet
 env = skyrl_gym.make(skyrl.register(), extras=row)

@@ -5,11 +5,13 @@ Words stand in the place of what Tinker samples, so no key is asked for.
 
 import asyncio
 
+from dialgym.bridges import tinker
+from dialgym.optional import check_installed
+
+check_installed("tinker", "this example", "tinker_cookbook")
 from tinker_cookbook.completers import TokenCompleter, TokensWithLogprobs
 from tinker_cookbook.rl.data_processing import trajectory_to_data
 from tinker_cookbook.rl.rollouts import do_group_rollout
-
-from dialgym.bridges import tinker
 
 WORDS = ("quiet", "crisp", "level", "habit", "usage", "power")
 

@@ -95,7 +95,7 @@ def test_shapes_are_what_they_say():
 
     env = reply_env(1, words=60)
     for shape, kind in ((PLAN.gpt, GPT), (PLAN.qwen, HuggingFaceBackbone)):
-        with shape.made() as kwargs:
+        with shape.policy_kwargs() as kwargs:
             policy = GPTPolicy(env.observation_space, env.action_space, lambda _: 1e-3, **kwargs)
         assert isinstance(policy.backbone, kind)
         assert policy.policy_head.weight is policy.backbone.embedding

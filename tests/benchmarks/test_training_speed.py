@@ -176,7 +176,7 @@ def test_a_learner_runs_by_parts(monkeypatch):
 
 
 def test_padding_is_counted():
-    learner = length.made(128)
+    learner = length.make_learner(128)
     learner.rollout()
     tokens, rows, attention = length.padding(learner.ppo)
     assert tokens == learner.tokens

@@ -48,3 +48,12 @@ def test_example_plays_where_its_library_is_installed(
         monkeypatch.setattr(util, "find_spec", lambda name, *_: name == library or find(name, *_))
         runpy.run_path(str(path), run_name="__main__")
     assert heard in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_what_an_example_lacks_is_said(path: Path, monkeypatch: pytest.MonkeyPatch):
+    if "check_installed" not in path.read_text("utf-8"):
+        pytest.skip("what it calls says so")
+    monkeypatch.setattr("dialgym.optional.find_spec", lambda module: None)
+    with pytest.raises(ImportError, match=r"this example needs .*pip install \"dialgym\["):
+        runpy.run_path(str(path))

@@ -3,10 +3,8 @@
 from collections.abc import Callable
 from hashlib import sha256
 
-from dialgym.experiments.user_dialogues import ended_dialogues
-from dialgym.registry import entry_of
+from dialgym.experiments.user_dialogues import Goals
 from dialgym.rewards.lm_judge import LanguageModelJudge
-from dialgym.rollouts import make_dialogue
 from dialgym.views.extras import whole_reply
 
 Opinion = Callable[[bool, float], float]
@@ -39,13 +37,12 @@ class JudgingModel:
 
     def __init__(self, env, policies, episodes, opinion: Opinion, seed=0, env_kwargs=None, salt=0):
         self.opinion, self.salt, self.truths = opinion, salt, {}
-        entry, made = entry_of(env), env_kwargs or {}
-        dialogue = make_dialogue(entry, made)
+        goals = Goals.of("JudgingModel", env, env_kwargs, seed, episodes)
         judge = LanguageModelJudge(model="stub", party="user")
         for policy in policies:
-            ended = ended_dialogues(policy, entry, made, seed, episodes)
+            ended = goals.ended(policy)
             for state, success in zip(ended.states, ended.success.tolist()):
-                reply = whole_reply(dialogue.task, state, dialogue.learner, 0, "")
+                reply = whole_reply(goals.task, state, goals.learner, 0, "")
                 text = judge.messages(reply)[1]["content"]
                 assert self.truths.setdefault(text, success) == success
 

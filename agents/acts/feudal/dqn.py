@@ -184,7 +184,7 @@ class FeudalDQN(Structured, DQN):  # type: ignore[misc]
 
     @torch.no_grad()
     def targets(self, batch: Transitions) -> Tensor:
-        """(2, n): what Q of the chosen acts should be, by the master and by sub-policies."""
+        """Q targets (2, n) of the chosen acts: of the master, and of sub-policies."""
         following, judge = self._following(batch)
         branches, acts = self.q_net.q_net.choose(judge, batch.next_masks)
         values = torch.stack((chosen(following.master, branches), chosen(following.acts, acts)))

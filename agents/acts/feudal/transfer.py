@@ -16,7 +16,7 @@ OF_THE_DOMAIN = ("_last_obs", "_last_original_obs", "_last_episode_starts", "_ma
 
 
 class StructuredPolicy:
-    """Joined with a policy on its left: its weights can begin with those of another domain.
+    """Base, left of a policy, that can start from the weights of another domain's policy.
 
     Args:
         args, kwargs: as of that policy.
@@ -28,7 +28,7 @@ class StructuredPolicy:
         super().__init__(*args, **kwargs)
 
     def start_from(self, other: Any) -> None:
-        """Take the weights of a policy of this kind, whatever domain it is of.
+        """Copy the weights of a policy of this kind, of any domain.
 
         Raises:
             ValueError: it is of another kind, or its domain has other features or kinds of acts.
@@ -54,7 +54,7 @@ class Structured:
 
     @property
     def structure(self) -> BeliefStructure:
-        """Of the domain that the policy acts in; it is saved with the model."""
+        """Structure of the domain that the policy acts in; it is saved with the model."""
         found: BeliefStructure = self.policy_kwargs["structure"]
         return found
 

@@ -154,7 +154,7 @@ class Committee(GPSarsa):
         self.members[self.coordinates.domain] = self.process  # another one, if scales are new
 
     def begin_from(self, other: GPSarsa) -> None:
-        """Have the member of another one, or its members, where it is a committee."""
+        """Copy the posterior of another learner, or all members of another committee."""
         given = {other.coordinates.domain: other.process}
         if isinstance(other, Committee):
             given = other.members

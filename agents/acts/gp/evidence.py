@@ -14,6 +14,8 @@ from agents.acts.gp.kernels import Kernel, kind_of
 
 POINTS = 400
 """Decisions that the evidence is that of, at most; its cost is cubic in them."""
+STEPS = 60
+"""Steps of Adam."""
 
 
 def fitted_scales(
@@ -25,7 +27,6 @@ def fitted_scales(
     kernel: Kernel,
     act_kernel: ActKernel,
     rng: np.random.Generator,
-    steps: int = 60,
 ) -> dict[str, float]:
     """Length scales of features by evidence, by the kind of their name.
 
@@ -40,7 +41,6 @@ def fitted_scales(
         sigma: deviation of the noise.
         kernel, act_kernel: the covariances.
         rng: draws the decisions where there are more than `POINTS`.
-        steps: of Adam.
     """
     chosen = np.sort(rng.permutation(len(x))[:POINTS])
     names, number = np.unique([acts[i] for i in chosen], return_inverse=True)
@@ -53,7 +53,7 @@ def fitted_scales(
     logs = torch.zeros(len(kinds), dtype=torch.float64, requires_grad=True)
     optimizer = torch.optim.Adam([logs], lr=0.1)
     noise = sigma**2 * torch.eye(len(chosen), dtype=torch.float64)
-    for _ in range(steps):
+    for _ in range(STEPS):
         optimizer.zero_grad()
         scaled = seen * logs[column].exp()
         same = kernel.of(scaled @ scaled.T, partial(_squares, scaled), torch.exp)

@@ -29,7 +29,7 @@ class Returns(NamedTuple):
 
     @classmethod
     def joined(cls, parts: Sequence[Returns]) -> Returns:
-        """Those of several dialogues."""
+        """Join the decisions of several dialogues."""
         return cls(*map(np.concatenate, zip(*parts)))
 
 

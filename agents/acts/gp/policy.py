@@ -13,7 +13,7 @@ from agents.models.masking import fitting
 
 
 class Believer(Protocol):
-    """The algorithm of a policy: what it believes of values."""
+    """Algorithm that estimates Q for a policy, with uncertainty."""
 
     def estimate(
         self, beliefs: np.ndarray, masks: np.ndarray | None = None
@@ -21,7 +21,7 @@ class Believer(Protocol):
         """Means and deviations (n, A) of Q of beliefs (n, B), within masks (n, A)."""
 
     def begin_from(self, other: Any) -> None:
-        """Believe what another one believes."""
+        """Copy the posterior of another algorithm."""
 
 
 class GPPolicy(BasePolicy):
@@ -112,7 +112,7 @@ class GPPolicy(BasePolicy):
         return (acts if many else acts[0]), state
 
     def start_from(self, other: Any) -> None:
-        """Believe what another policy believes, which may be of another domain.
+        """Copy the posterior of another policy, possibly of another domain.
 
         Raises:
             ValueError: it is no `GPPolicy`.

@@ -208,18 +208,18 @@ class GPSarsa(DialogueLearner):
         self.process.observe(x, acts, self._residuals(found), found.noise)
 
     def _acts(self, found: Returns) -> list[str]:
-        """Their names."""
+        """Names of the chosen acts."""
         return [self.coordinates.acts[act] for act in found.acts.tolist()]
 
     def _residuals(self, found: Returns) -> np.ndarray:
-        """(n, K): how returns differ from what the prior says of them."""
+        """Residuals (n, K) of the returns under the prior."""
         if self.prior is None:
             return found.returns
         values = self.prior.q_distribution(found.beliefs)[0]
         return found.returns - np.take_along_axis(values, found.acts[:, None], 1)
 
     def _learn_scales(self) -> None:
-        """Learn length scales from what has been seen, then all of that again with them."""
+        """Fit length scales to all data so far, then fit the process again with them."""
         seen, self.history = Returns.joined(self.history or []), None
         scales = fitted_scales(
             self.coordinates(seen.beliefs), self.coordinates.features, self._acts(seen),
@@ -258,7 +258,7 @@ class GPSarsa(DialogueLearner):
         return made
 
     def begin_from(self, other: GPSarsa) -> None:
-        """Know what another one knows, which may be of another domain."""
+        """Copy the posterior of another learner, possibly of another domain."""
         self.process = other.process.copy()
         self.process.widen(self.coordinates.features)
 

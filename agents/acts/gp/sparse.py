@@ -1,4 +1,4 @@
-"""Sparse online Gaussian process regression: a dictionary of inputs, and what is known of them.
+"""Sparse online Gaussian process regression over a dictionary of inputs.
 
 After Csato and Opper (2002) and Engel et al. (2005); Gasic and Young (2014) have it for dialogue.
 An input x is seen through its whitened covariances with the dictionary, z(x) = W k(x), with

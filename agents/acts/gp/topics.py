@@ -33,7 +33,7 @@ class TopicManager:
         """A new dialogue."""
         self.greeted, self.asked = False, 0
 
-    def found(self) -> None:
+    def mark_known(self) -> None:
         """A topic is known: questions are counted again when it is lost."""
         self.greeted, self.asked = True, 0
 
@@ -91,7 +91,7 @@ class PolicyManager:
             return TopicChoice(None, self.topics.act())
         if domain not in self.policies:
             raise unknown("domain", domain, self.policies)
-        self.topics.found()
+        self.topics.mark_known()
         policy = self.policies[domain]
         masks = {"action_masks": mask} if mask is not None and takes_masks(policy) else {}
         act, _ = policy.predict(belief, deterministic=deterministic, **masks)

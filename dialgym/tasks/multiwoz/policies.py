@@ -73,10 +73,7 @@ class RandomMultiWOZSystem(EachReplies):
         allowed = np.flatnonzero(acts.mask(state))
         if not acts.multiple:
             return int(allowed[int(rng.random() * len(allowed))])
-        count = 1 + int(rng.random() * MOST_RANDOM)
-        vector = np.zeros(len(acts.names), np.int8)
-        vector[rng.choice(allowed, min(count, len(allowed)), replace=False)] = 1
-        return vector
+        return _random_vector(allowed, len(acts.names), rng)
 
 
 class RandomUser(EachReplies):
@@ -87,11 +84,16 @@ class RandomUser(EachReplies):
         return str(task.nlg.say(acts.said(state, self.act(task, state, rng)), USER, rng))
 
     def act(self, task: MultiWOZ, state: MultiWOZDialogue, rng: Generator) -> np.ndarray:
-        allowed = np.flatnonzero(task.acts[USER].mask(state))
-        vector = np.zeros(len(task.acts[USER].names), np.int8)
-        count = 1 + int(rng.random() * MOST_RANDOM)
-        vector[rng.choice(allowed, min(count, len(allowed)), replace=False)] = 1
-        return vector
+        acts = task.acts[USER]
+        return _random_vector(np.flatnonzero(acts.mask(state)), len(acts.names), rng)
+
+
+def _random_vector(allowed: np.ndarray, size: int, rng: Generator) -> np.ndarray:
+    """(size,) int8 of 0 and 1: up to `MOST_RANDOM` of the `allowed` acts."""
+    count = 1 + int(rng.random() * MOST_RANDOM)
+    vector = np.zeros(size, np.int8)
+    vector[rng.choice(allowed, min(count, len(allowed)), replace=False)] = 1
+    return vector
 
 
 unfriendly_user = partial(MultiWOZAgendaPolicy, "unfriendly")

@@ -149,7 +149,7 @@ class _Reactions(NamedTuple):
             self._offered(domain, pairs, wants)
 
     def _told(self, domain: str, pairs: Sequence[Pair], wants: _Wants) -> bool:
-        """Take answers and correct what is not as wanted; whether nothing was to correct."""
+        """Take answers and correct wrong ones; True if none was wrong."""
         right = True
         for slot, value in pairs:
             if slot == CHOICE and value.strip().lower() not in ONE:

@@ -83,7 +83,7 @@ class RuleSystem:
             return [DialogueAct("bye", GENERAL)]
         return []
 
-    # ------------------------------------------------------------------ places
+    # Places
 
     def _place(
         self,
@@ -171,7 +171,7 @@ class RuleSystem:
                 said += [act] if faulty or act not in said else []
         return said
 
-    # ------------------------------------------------------------------ trains and taxis
+    # Trains and taxis
 
     def _train(
         self,
@@ -217,7 +217,7 @@ class RuleSystem:
             DialogueAct("Inform", "Taxi", "Phone", taxi["phone"]),
         ]
 
-    # ------------------------------------------------------------------ bookings
+    # Bookings
 
     def _booking(
         self, belief: MultiWOZBelief, domain: str, acts: Sequence[DialogueAct]

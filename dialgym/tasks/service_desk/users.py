@@ -1,10 +1,11 @@
 """Simulated users: what they say follows from their goal and the dialogue so far, by rules."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
+from dialgym.simulators import EachReplies
 from dialgym.tasks.base import USER
 from dialgym.tasks.service_desk.domains import NONE, READ_SCREEN, DeskDomain
 from dialgym.tasks.service_desk.types import (
@@ -41,7 +42,7 @@ from dialgym.tasks.service_desk.types import (
 Generator = np.random.Generator
 
 
-class AgendaUser:
+class AgendaUser(EachReplies):
     """Asks for one thing after the other, and answers what it is asked, by its goal alone.
 
     It names a record by number or by what it is, some only when asked; it says yes to what it
@@ -144,12 +145,6 @@ class AgendaUser:
         """See `dialgym.tasks.ActPolicy`."""
         code: int = task.acts[USER].code(state, self.choose(task.domain, state))
         return code
-
-    def reply_many(
-        self, task: Any, states: Sequence[DeskState], rngs: Sequence[Generator]
-    ) -> list[str]:
-        """See `dialgym.simulators.BatchSpeaker`."""
-        return [self.reply(task, state, rng) for state, rng in zip(states, rngs)]
 
 
 class ImpatientUser(AgendaUser):

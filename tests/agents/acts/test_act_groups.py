@@ -46,7 +46,7 @@ def slow_loss(model, batch):
     """The loss of `ActGRPO` in float64, decision by decision."""
     total = 0.0
     for i in range(len(batch.weights)):
-        part = batch.part(torch.tensor([i]))
+        part = batch.select(torch.tensor([i]))
         with torch.no_grad():
             _, new, entropy = model.policy.evaluate_actions(*part[:3])
         new, old, gain = (float(x) for x in (new, part.log_probs, part.advantages))

@@ -14,7 +14,7 @@ from tests.support.toy_tokens import V
 
 def test_cached_equals_plain_for_any_sequence_of_batches():
     model, rng = tiny(), np.random.default_rng(1)
-    caches = RolloutCaches(model, kept=2)
+    caches = RolloutCaches(model, capacity=2)
     rows = {b: random_rows(rng, b) for b in (1, 4, 7)}
     for _ in range(60):
         b = rng.choice([1, 4, 7])
@@ -42,7 +42,7 @@ def test_dialogues_that_go_on_or_begin_are_read_together_in_pieces(most, spare):
     """Each row gets a token, an answer, or another dialogue; what is new is read once."""
     model, rng, read = tiny(), np.random.default_rng(0), []
     cache, extend = RolloutCache(model, 9), model.extend
-    cache.most, cache.kv.spare = most, spare
+    cache.max_tokens, cache.kv.spare = most, spare
     model.extend = lambda new, *where: read.append(len(new)) or extend(new, *where)
     rows = np.zeros((9, WINDOW), np.int64)
     for _ in range(25):

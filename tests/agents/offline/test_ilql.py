@@ -11,7 +11,7 @@ import agents
 import dialgym
 from agents import BC, CQL, ILQL, PsiLearning, SingleStepRL
 from agents.buffers.stored import decisions_of, heard_places
-from agents.models.said import of_outputs
+from agents.models.action_outputs import gather_and_logsumexp
 from agents.offline.ilql import Estimates
 from agents.offline.losses import ValueLosses, margin_loss
 from agents.training.hyperparameters import read_hyperparameters
@@ -346,7 +346,7 @@ def test_each_loss_is_that_of_numpy_in_double_precision(weights, games):
     numbers = (-rng.random(n), rng.normal(size=(2, n, acts)), rng.normal(size=n),
                rng.normal(size=(n, acts)))  # fmt: skip
     log_prob, q, v, target_q = map(torch.from_numpy, numbers)
-    said, total = of_outputs(q, batch.actions, batch.allowed, model.cql_temperature)
+    said, total = gather_and_logsumexp(q, batch.actions, batch.allowed, model.cql_temperature)
     excess = margin_loss(q, batch.actions, batch.allowed, losses.dm_margin)
     target_said = target_q.gather(1, batch.actions[:, None])[:, 0]
     estimates = Estimates(log_prob, said, total, v, target_said, None, excess)

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.models.said import of_outputs
+from agents.models.action_outputs import gather_and_logsumexp
 from agents.offline.losses import conservative_loss, expectile_loss
 
 
@@ -29,14 +29,14 @@ def test_expectile_and_regulariser_in_numbers():
     errors = expectile_loss(torch.tensor([2.0, -2.0]), 0.9)
     assert errors.tolist() == pytest.approx([3.6, 0.4])
     q, said = torch.tensor([[0.0, math.log(3.0), 5.0]]), torch.tensor([1])
-    assert conservative_loss(*of_outputs(q[None], said))[0].item() == pytest.approx(
+    assert conservative_loss(*gather_and_logsumexp(q[None], said))[0].item() == pytest.approx(
         math.log(4 + math.exp(5)) - math.log(3)
     )
     allowed = torch.tensor([[True, True, False]])
-    assert conservative_loss(*of_outputs(q[None], said, allowed))[0].item() == pytest.approx(
-        math.log(4 / 3)
-    )
-    half = conservative_loss(*of_outputs(q[None], said, allowed, 0.5), temperature=0.5)
+    assert conservative_loss(*gather_and_logsumexp(q[None], said, allowed))[
+        0
+    ].item() == pytest.approx(math.log(4 / 3))
+    half = conservative_loss(*gather_and_logsumexp(q[None], said, allowed, 0.5), temperature=0.5)
     assert half.item() == pytest.approx(math.log(10 / 9))
 
 
@@ -47,7 +47,7 @@ def test_nothing_is_pressed_below_the_floor_and_the_loss_is_that_of_numpy_in_dou
     allowed[np.arange(7), actions] = True
     values = torch.from_numpy(q).requires_grad_()
     tensors = [torch.from_numpy(x) for x in (actions, allowed)]
-    outputs = of_outputs(values, *tensors, 2.0, torch.from_numpy(floor))
+    outputs = gather_and_logsumexp(values, *tensors, 2.0, torch.from_numpy(floor))
     loss = conservative_loss(*outputs, 2.0)
     for i in range(7):
         raised = np.maximum(q[:, i, allowed[i]], floor[i]) / 2

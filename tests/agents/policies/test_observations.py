@@ -107,7 +107,7 @@ def test_cached_readings_notice_other_features(shared):
         torch.testing.assert_close(
             cached.evaluate_actions(observation, actions)[0], values, **CLOSE
         )
-        part = Observed.of(observation).part(np.array([3, 1]))
+        part = Observed.of(observation).select(np.array([3, 1]))
         with torch.no_grad():
             torch.testing.assert_close(cached.predict_values(part), values[[3, 1]], **CLOSE)
 

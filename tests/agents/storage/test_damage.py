@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("stable_baselines3")
 import agents
 import dialgym
-from agents.storage.archive import MANIFEST, Archive, ForeignFile, write_archive
+from agents.storage.archive import MANIFEST, Archive, ForeignFile, copy_archive, write_archive
 from agents.training.checkpoint import BEFORE, FILE, SavedRun
 from dialgym.io.locks import FolderInUse, locked
 from tests.support.resuming import assert_same_model
@@ -184,3 +184,24 @@ def test_other_files_are_foreign(tmp_path):
 def test_a_model_is_no_dialogue(run):
     with pytest.raises(ValueError, match="no file of stored dialogues"):
         dialgym.load_dataset(run / "model.zip")
+
+
+@pytest.mark.parametrize(
+    ("section", "change"),
+    [
+        ("policy", lambda state: dict([*state.items()][1:])),
+        ("policy", lambda state: {**state, "more": np.zeros(1)}),
+        ("policy", lambda state: dict.fromkeys(state, 1)),
+        ("policy", lambda state: [*state]),
+        ("optimizer", lambda state: {name: {"param_groups": []} for name in state}),
+        ("optimizer", lambda state: {}),
+        ("optimizer", lambda state: [1]),
+    ],
+)
+def test_the_state_of_other_networks_is_one_clear_error(run, tmp_path, section, change):
+    archive, path = Archive(run / "model.zip", "model"), tmp_path / "other.zip"
+    copy_archive(run / "model.zip", path, "model", {section: change(archive.read(section))})
+    model = agents.load(run / "model.zip")
+    for read in (agents.load, model.set_parameters):
+        with pytest.raises(ValueError, match=r"other\.zip'.*(expected the state|optimizer holds)"):
+            read(path)

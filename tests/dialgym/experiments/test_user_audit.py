@@ -10,11 +10,12 @@ from dialgym.experiments import audit_user, evaluate
 from dialgym.experiments.significance import sign_test
 from dialgym.experiments.statistics import PERCENT, paired_difference
 from dialgym.experiments.understanding import follows
-from dialgym.experiments.user_audit import default_policies, needed
+from dialgym.experiments.user_audit import needed
 from dialgym.experiments.user_audit_page import write_user_audit
+from dialgym.experiments.user_dialogues import Goals
 from dialgym.experiments.user_faults import FAULTS as MEASURED
 from dialgym.language import AnyText, WordTrie
-from dialgym.registry import entry_of, make_task
+from dialgym.registry import entry_of
 from tests.support.agenda_model import ENV, FAULTS, AgendaModel
 from tests.support.chat_server import chat_server
 
@@ -171,7 +172,7 @@ def test_a_party_that_never_speaks_is_not_audited():
 
 def test_policies_by_default():
     def of(name):
-        return default_policies(make_task(entry_of(name), {}), "system")
+        return Goals.of("test", name, {}, 0, 2).policies(None, "test")
 
     assert of(ENV) == ["handcrafted", "random"]
     assert of("TwentyQuestions-8-utterance-v0") == ["greedy", "random"]

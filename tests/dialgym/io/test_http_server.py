@@ -53,3 +53,13 @@ def test_a_server_says_what_is_missing_before_it_tells_its_address(monkeypatch):
     monkeypatch.setattr("dialgym.optional.find_spec", lambda module: None)
     with pytest.raises(ImportError, match=r"dialgym view needs fastapi, uvicorn.*dialgym\[web\]"):
         listening("view")
+
+
+def test_a_port_that_is_taken_is_one_clear_error():
+    pytest.importorskip("fastapi", reason="needs the extra `web`")
+    pytest.importorskip("uvicorn", reason="needs the extra `web`")
+    with listening("view") as listener:
+        port = listener.getsockname()[1]
+        message = rf"view cannot listen at 127\.0\.0\.1, port {port}: .*--port 0"
+        with pytest.raises(OSError, match=message):
+            listening("view", port=port)

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from dialgym.registry import entry_of, make_task
+from dialgym.tasks.lookup import parse_options
 from dialgym.viewer.api import open_viewer
-from dialgym.viewer.chat_session import ChatChoice, ChatSession, read_options
+from dialgym.viewer.chat_session import ChatChoice, ChatSession
 from dialgym.viewer.query import Query
 
 SMALL = "dialgym/Wordle-20-v0"
@@ -138,7 +139,7 @@ def test_what_cannot_begin_is_said(viewer):
         ({"env": SMALL, "party": "referee"}, "learner of Wordle must be one of"),
         ({"env": SMALL, "against": "nobody"}, "unknown speaker for the user 'nobody'"),
         ({"env": SMALL, "options": "word=zzzzz"}, "option 'word' of Wordle"),
-        ({"env": SMALL, "options": "word"}, "expected NAME=VALUE"),
+        ({"env": SMALL, "options": "word"}, "expected KEY=VALUE"),
         ({"env": SMALL, "seed": -1}, "seed of the request must be a whole number"),
     ]:
         with pytest.raises(ValueError, match=message):
@@ -151,8 +152,9 @@ def test_what_cannot_begin_is_said(viewer):
 
 def test_an_option_that_is_a_word_of_yaml_stays_a_word():
     words, comments = (make_task(entry_of(f"{name}-v0"), {}) for name in ("Wordle", "Comments"))
-    assert read_options("word= false ; size=3", words) == {"word": "false", "size": 3}
-    assert read_options("index=null", comments) == {"index": None}
+    written = ["word = false ", "size=1e3"]
+    assert parse_options(words, written, "options") == {"word": "false", "size": 1000.0}
+    assert parse_options(comments, ["index=null"], "options") == {"index": None}
 
 
 def test_an_environment_is_described_before_it_begins(viewer):

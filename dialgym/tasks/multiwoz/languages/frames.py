@@ -90,7 +90,7 @@ class Frame:
         return found
 
 
-# ------------------------------------------------------------------ clauses
+# Clauses
 
 
 def label(domain: str, slot: str) -> str:
@@ -180,7 +180,7 @@ def _clauses(party: str, kind: Kind, style: str) -> Sequence[Clause]:
     return attributes(domain, "limits" if limits else "offers" if intent == "OfferBook" else "")
 
 
-# ------------------------------------------------------------------ frames
+# Frames
 
 
 @cache

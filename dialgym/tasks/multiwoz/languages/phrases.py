@@ -27,7 +27,7 @@ NOUNS: Mapping[str, tuple[str, str]] = MappingProxyType(
 )
 """Domain -> noun and plural; frames have them as ``{noun}``, ``{a}``, ``{the}``, ``{plural}``."""
 
-# ------------------------------------------------------------------ sentences
+# Sentences
 
 WHOLE, ANNOUNCED, TOLD, BOOKED, NAMED, ASKING = (
     "whole", "announced", "told", "booked", "named", "asking",
@@ -128,7 +128,7 @@ OWN_SENTENCES: Mapping[tuple[str, str], Mapping[str | None, Texts]] = MappingPro
 )
 """Party and slot that it tells of -> value, or any with None -> sentences."""
 
-# ------------------------------------------------------------------ clauses
+# Clauses
 
 ATTRIBUTES: Mapping[str, Texts] = MappingProxyType(
     {

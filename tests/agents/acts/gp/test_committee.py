@@ -150,7 +150,7 @@ def test_the_topic_manager_greets_asks_and_hangs_up():
     assert [topics.act() for _ in range(4)] == ["hello", "ask_topic", "ask_topic", "bye"]
     topics.reset()
     assert topics.act() == "hello"
-    topics.found()
+    topics.mark_known()
     assert [topics.act() for _ in range(3)] == ["ask_topic", "ask_topic", "bye"]
     with pytest.raises(ValueError, match="at least 1"):
         TopicManager(0)

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import dialgym
-from dialgym.io.http_server import listening
 from dialgym.tasks.visual_dialogue import VisualDialogue
 from dialgym.tasks.visual_dialogue.guessers import make_guesser
 from dialgym.tasks.visual_dialogue.serving import Bots
@@ -141,8 +140,3 @@ def test_what_the_command_line_says_of_bad_arguments():
     assert "unknown speaker for the system 'nobody'" in fail(
         "serve", "visual", "--questioner", "nobody"
     )
-    with listening("serve visual") as listener:
-        port = str(listener.getsockname()[1])
-        said = fail("serve", "visual", "--port", port)
-    assert f"cannot listen at 127.0.0.1, port {port}" in said
-    assert "--port 0" in said

@@ -4,9 +4,9 @@ import pytest
 import torch
 
 pytest.importorskip("stable_baselines3")
-from agents.models import said as pieces
+from agents.models import action_outputs as pieces
+from agents.models.action_outputs import action_and_logsumexp, action_outputs, gather_and_logsumexp
 from agents.models.heads import MLPHead, PolicyHead, ResidualHead
-from agents.models.said import of_outputs, said_alone, said_and_total
 from tests.support.close import assert_close
 
 WIDTH, V, N = 6, 11, 23
@@ -47,27 +47,30 @@ def test_numbers_and_gradients_are_those_of_all_outputs(
     monkeypatch.setattr(pieces, "ROWS", 5)
     head, (hidden, actions, allowed) = made(kind), problem()
     rest = (actions, allowed if masked else None, temperature, torch.randn(N) if floor else None)
-    plain, found = of_outputs(head(hidden), *rest), said_and_total(head, hidden, *rest)
+    plain, found = (
+        gather_and_logsumexp(head(hidden), *rest),
+        action_and_logsumexp(head, hidden, *rest),
+    )
     for one, other in zip(found, plain, strict=True):
         assert_close(one, other)
     both = [gradients(one, hidden, head) for one in (found, plain)]
     for one, other in zip(*both, strict=True):
         assert_close(one, other)
-    assert_close(said_alone(head, hidden, actions), found[0])
+    assert_close(action_outputs(head, hidden, actions), found[0])
 
 
 def test_outputs_of_all_are_never_made_at_once(monkeypatch):
     head, (hidden, actions, allowed) = made(MLPHead), problem()
     monkeypatch.setattr(MLPHead, "forward", None)  # which would make them
-    _, total = said_and_total(head, hidden, actions, allowed)
+    _, total = action_and_logsumexp(head, hidden, actions, allowed)
     with torch.no_grad():
-        assert_close(said_and_total(head, hidden, actions, allowed)[1], total)
-    said_alone(head, hidden, actions)
+        assert_close(action_and_logsumexp(head, hidden, actions, allowed)[1], total)
+    action_outputs(head, hidden, actions)
 
 
 def test_frozen_heads_get_no_gradient():
     head, (hidden, actions, allowed) = made(MLPHead), problem()
     head.requires_grad_(False)
-    said_and_total(head, hidden, actions, allowed)[1].sum().backward()
+    action_and_logsumexp(head, hidden, actions, allowed)[1].sum().backward()
     assert hidden.grad.abs().sum() > 0
     assert all(weight.grad is None for weight in head.parameters())

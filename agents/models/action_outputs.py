@@ -1,6 +1,6 @@
-"""Outputs of the tokens that were said, and sums over all tokens, without outputs of all at once.
+"""Outputs of the chosen actions and log-sum-exps over all, without all outputs at once.
 
-Of n decisions among V tokens a loss needs few numbers: the output of what was said, and the log of
+Of n decisions among V tokens a loss needs few numbers: the output of the chosen one, and the log of
 the sum over all. They are computed for a few hundred decisions at a time, whose outputs stay in the
 processor's cache; one table (n, V) of probabilities is kept for the gradient.
 """
@@ -20,7 +20,7 @@ ROWS = 256
 """Decisions whose outputs are computed at once."""
 
 
-def said_and_total(
+def action_and_logsumexp(
     head: nn.Module,
     hidden: Tensor,
     actions: Tensor,
@@ -28,33 +28,33 @@ def said_and_total(
     temperature: float = 1.0,
     floor: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Outputs (n,) of what was said, and log sum_b exp(output(b) / temperature) (n,).
+    """Outputs (n,) of the chosen actions, and log sum_b exp(output(b) / temperature) (n,).
 
     Args:
         head: makes outputs (n, V) of hidden states.
         hidden: (n, d).
-        actions: (n,) int64, what was said.
+        actions: (n,) int64, the chosen ones.
         allowed: (n, V) bool, over what the sum is; None for everything.
         temperature: of the sum.
         floor: (n,); in the sum no output counts for less. None for none.
     """
     if not _in_pieces(head, hidden):
-        return of_outputs(head(hidden), actions, allowed, temperature, floor)
+        return gather_and_logsumexp(head(hidden), actions, allowed, temperature, floor)
     inputs, weight, bias = head.linear_map(hidden)  # type: ignore[operator]
-    found: tuple[Tensor, Tensor] = _SaidAndTotal.apply(
+    found: tuple[Tensor, Tensor] = _ActionAndLogSumExp.apply(
         inputs, weight, bias, actions, allowed, temperature, floor
     )
     return found
 
 
-def of_outputs(
+def gather_and_logsumexp(
     outputs: Tensor,
     actions: Tensor,
     allowed: Tensor | None = None,
     temperature: float = 1.0,
     floor: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The same of outputs (..., n, V)."""
+    """`action_and_logsumexp`, given outputs (..., n, V)."""
     said = outputs.gather(-1, actions.expand(outputs.shape[:-1])[..., None])[..., 0]
     raised = outputs if floor is None else outputs.maximum(floor[:, None])
     if allowed is not None:
@@ -62,8 +62,8 @@ def of_outputs(
     return said, (raised / temperature).logsumexp(-1)
 
 
-def said_alone(head: nn.Module, hidden: Tensor, actions: Tensor) -> Tensor:
-    """Outputs (n,) of what was said, from hidden states (n, d)."""
+def action_outputs(head: nn.Module, hidden: Tensor, actions: Tensor) -> Tensor:
+    """Outputs (n,) of the chosen actions, from hidden states (n, d)."""
     if not _in_pieces(head, hidden):
         return head(hidden).gather(-1, actions[:, None])[:, 0]  # type: ignore[no-any-return]
     inputs, weight, bias = head.linear_map(hidden)  # type: ignore[operator]
@@ -82,7 +82,7 @@ def _in_pieces(head: nn.Module, hidden: Tensor) -> bool:
     )
 
 
-class _SaidAndTotal(torch.autograd.Function):
+class _ActionAndLogSumExp(torch.autograd.Function):
     """The gradient of a total is softmax(outputs / temperature) / temperature."""
 
     @staticmethod

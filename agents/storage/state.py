@@ -1,0 +1,73 @@
+"""State of networks and optimizers in a file of a model, and its loading."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.save_util import recursive_getattr
+
+from agents.storage.archive import MALFORMED, Archive
+from agents.storage.base_weights import with_bases
+from agents.storage.pickled import check_model_finite
+
+OPTIMIZER = "optimizer"
+REFERENCE = "reference"
+"""The policy that divergence is measured from, which learning makes where a file has none."""
+TRUST_REGION = "trust_region"
+"""The slow average of a policy, which begins as the policy itself where a file has none."""
+
+
+def load_state(
+    archive: Archive, model: Any, set_parameters: Callable[..., None], **options: Any
+) -> None:
+    """Give a model the state of its networks and optimizers in a file.
+
+    Args:
+        archive: of the file.
+        model: of which this is the state.
+        set_parameters: its own method, or that of its parent.
+        options: further arguments of that.
+
+    Raises:
+        ValueError: the state is of other networks than the model's, or not finite.
+    """
+    parameters = _parameters(archive, model)
+    try:
+        set_parameters(parameters, **options)
+    except (ValueError, *MALFORMED) as error:
+        raise ValueError(
+            f"{archive.name}: expected the state of the networks that its settings describe, got "
+            f"another ({' '.join(str(error).split())}). Save the model again, unchanged."
+        ) from error
+    check_model_finite(model, archive.name)
+
+
+def is_optimizer(model: BaseAlgorithm, name: str) -> bool:
+    """Return True if an attribute of a model is an optimizer."""
+    return isinstance(recursive_getattr(model, name), torch.optim.Optimizer)
+
+
+def _parameters(archive: Archive, model: Any) -> dict[str, Any]:
+    """Networks and optimizers of a file; where it has no state of optimizers, the model's own.
+
+    So it is with a reference: settings given to `load` may ask for one, or for none any more.
+    """
+    saved, own = archive.read("algorithm"), model.get_parameters()
+    named = [name for name in saved["networks"] if name in own or name != REFERENCE]
+    networks = {name: archive.read(name) for name in named}
+    for name, digests in saved.get("bases", {}).items():
+        if name in networks:
+            network = recursive_getattr(model, name)
+            networks[name] = with_bases(network, networks[name], digests, archive.name)
+    if REFERENCE in own:
+        networks.setdefault(REFERENCE, own[REFERENCE])
+    if TRUST_REGION in own:
+        average = {f"average.{name}": value for name, value in networks["policy"].items()}
+        networks.setdefault(TRUST_REGION, average)
+    optimizers = [name for name in own if is_optimizer(model, name)]
+    if OPTIMIZER in archive.sections:
+        return {**networks, **archive.read(OPTIMIZER, optimizers)}
+    return {**{name: own[name] for name in optimizers}, **networks}
