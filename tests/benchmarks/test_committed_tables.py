@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("stable_baselines3")
 from benchmarks.tables import __main__ as tables
 from benchmarks.tables import lmrl, lmrl_suite, questions, visual
-from benchmarks.tables.__main__ import DOCS, LEADERBOARD, RECORDS, ROWS, differing, how
+from benchmarks.tables.__main__ import DOCS, LEADERBOARD, RECORDS, ROWS, commands, differing
 from benchmarks.tables.comments import comments_table
 from benchmarks.tables.records import counted, from_counts, make_record, read_record
 from dialgym.experiments.panel import panel_named
@@ -31,7 +31,7 @@ def test_the_documentation_has_the_tables_of_the_rows(panels, monkeypatch):
 
 
 def test_every_file_of_results_has_a_command():
-    assert sorted(how()) == sorted(file.stem for file in DOCS.glob("*.md"))
+    assert sorted(commands()) == sorted(file.stem for file in DOCS.glob("*.md"))
 
 
 def test_the_grid_of_comments_has_the_mean_of_each_learner_and_reward():
