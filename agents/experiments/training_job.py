@@ -32,7 +32,8 @@ from agents.training.hyperparameters import read_hyperparameters
 from dialgym.experiments.panel import Panel, PanelEnvironment, PanelLearner, StoredDialogues, digest
 from dialgym.experiments.protocol import environment_hashes, protocol_figures, training_actions
 from dialgym.experiments.row import model_hash, row_head
-from dialgym.io.files import read_json, write_text
+from dialgym.io.checksums import read_json_checked, write_json_checked
+from dialgym.io.files import read_json
 from dialgym.io.locks import locked
 from dialgym.registry import entry_of
 from dialgym.versions import hardware
@@ -355,8 +356,8 @@ def note_training(folder: Path, asked: Mapping[str, Any]) -> None:
     """
     file = folder / TRAINING
     if not any((folder / name).is_file() for name in (MODEL, CHECKPOINT)):
-        write_text(file, json.dumps(asked, indent=1) + "\n")
-    elif file.is_file() and (changed := differences(read_json(file, "a training"), asked)):
+        write_json_checked(file, asked, indent=1)
+    elif file.is_file() and (changed := differences(read_json_checked(file, "a training"), asked)):
         raise ValueError(
             f"{str(folder)!r} has a training with other settings ({changed}). Delete the folder to "
             "train again, or give another --out."

@@ -51,12 +51,12 @@ def plot(table: Sequence[Line], path: Path, figures: Mapping[str, str] | None = 
 def _groups(table: Sequence[Line]) -> dict[str, list[Line]]:
     groups: dict[str, list[Line]] = {}
     for line in table:
-        groups.setdefault(line.group, []).append(line)
+        groups.setdefault(line.prefix.removesuffix(PREFIX), []).append(line)
     return groups
 
 
 def _method(line: Line) -> str:
-    return line.method.rpartition(PREFIX)[2]
+    return line.method.removeprefix(line.prefix)
 
 
 def _draw(axes: Any, lines: Sequence[Line], name: str) -> None:

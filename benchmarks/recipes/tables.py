@@ -72,9 +72,9 @@ class Line:
     start: str | None = None
 
     @property
-    def group(self) -> str:
-        """What its name shares with those of its group; "" where there are no groups."""
-        return self.method.rpartition(PREFIX)[0]
+    def prefix(self) -> str:
+        """The part of its name, up to `PREFIX`, that its group shares; "" without groups."""
+        return "".join(self.method.rpartition(PREFIX)[:2])
 
     @property
     def label(self) -> str:
@@ -201,7 +201,7 @@ def _column(title: str, given: Any, table: Sequence[Line]) -> Column:
 
 def _gain(line: Line, figure: str, other: str, table: Sequence[Line]) -> np.ndarray:
     """Differences to the method `other` of its group; none to itself, or where it has no rows."""
-    name = line.start if other == START else line.group + PREFIX * bool(line.group) + other
+    name = line.start if other == START else line.prefix + other
     return next(
         (line.gain(figure, one) for one in table if one.method == name and one is not line),
         np.empty(0),
