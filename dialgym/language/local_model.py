@@ -30,10 +30,11 @@ class _Request(NamedTuple):
 class LocalModel:
     """A causal language model of `transformers` that answers requests of a chat.
 
-    Requests that come while others are answered are the next batch. Each draws its tokens by the
-    seed of its own; a batch of other rows may differ in the last digits of its logits, so that
-    only a tape gives the same words for certain. Models of one process are loaded once, onto a GPU
-    where there is one. A pickled copy begins without requests.
+    Requests that come while others are answered are the next batch; what all of one begin with,
+    such as the brief, is read once. Each draws its tokens by the seed of its own; a batch of other
+    rows may differ in the last digits of its logits, so that only a tape gives the same words for
+    certain. Models of one process are loaded once, onto a GPU where there is one. A pickled copy
+    begins without requests.
 
     Args:
         settings: `model` is a folder, ``hf:NAME`` or ``hf:NAME@REVISION``, with a tokenizer that
@@ -127,23 +128,44 @@ class _Writer:
         import torch
         from transformers import LogitsProcessorList
 
-        lengths = [len(request.ids) for request in batch]
+        prompts = [request.ids for request in batch]
         pad = min(self.ends, default=0)
-        rows = [[pad] * (max(lengths) - len(r.ids)) + r.ids for r in batch]
-        mask = [[0] * (max(lengths) - n) + [1] * n for n in lengths]
-        device, body = self.model.device, batch[0].body
         with self._one_at_a_time, torch.inference_mode():
+            past, shared = self._read_once(prompts)
+            rows, mask = _padded(prompts, shared, pad)
+            device = self.model.device
             written = self.model.generate(
                 torch.tensor(rows, device=device),
                 attention_mask=torch.tensor(mask, device=device),
+                past_key_values=past,
                 logits_processor=LogitsProcessorList([_Draws([r.body for r in batch])]),
-                max_new_tokens=_most_tokens(body),
+                max_new_tokens=_most_tokens(batch[0].body),
                 eos_token_id=sorted(self.ends) or None,
                 pad_token_id=pad,
                 do_sample=False,
             )
-        said = written[:, max(lengths) :].tolist()
-        return [self._answer(ids, count) for ids, count in zip(said, lengths)]
+        said = written[:, len(rows[0]) :].tolist()
+        return [self._answer(ids, len(prompt)) for ids, prompt in zip(said, prompts)]
+
+    def _read_once(self, prompts: Sequence[list[int]]) -> tuple[Any, int]:
+        """Keys and values, for all rows, of the tokens that all prompts begin with, and how many
+        these are; None and 0 where there is nothing to save, or a cache forgets or sums up what
+        was read, since the padding between what is shared and the rest would count there."""
+        import torch
+        from transformers import DynamicCache
+        from transformers.cache_utils import DynamicLayer
+
+        least = min(map(len, prompts)) - 1  # of a row some token is left to be read
+        differ = (place for place, ids in enumerate(zip(*prompts)) if len({*ids}) > 1)
+        shared = min(next(differ, least), least)
+        if len(prompts) < 2 or shared < 1:
+            return None, 0
+        ids = torch.tensor([prompts[0][:shared]], device=self.model.device)
+        past = self.model.base_model(ids, use_cache=True).past_key_values
+        if not isinstance(past, DynamicCache) or {*map(type, past.layers)} != {DynamicLayer}:
+            return None, 0
+        past.batch_repeat_interleave(len(prompts))
+        return past, shared
 
     def _answer(self, ids: list[int], prompt_tokens: int) -> ModelAnswer:
         count = next((i for i, token in enumerate(ids) if token in self.ends), len(ids))
@@ -190,6 +212,15 @@ class _Draws:
         order = chances.sort(-1, descending=True)
         outside = order.values.cumsum(-1) - order.values >= self.top_p
         return chances.scatter(-1, order.indices, order.values.masked_fill(outside, 0.0))
+
+
+def _padded(prompts: Sequence[list[int]], shared: int, pad: int) -> tuple[list[Any], list[Any]]:
+    """Prompts of one length, filled up after the tokens that they share, and their masks."""
+    longest = max(map(len, prompts))
+    gaps = [longest - len(ids) for ids in prompts]
+    rows = [ids[:shared] + [pad] * n + ids[shared:] for ids, n in zip(prompts, gaps)]
+    mask = [[1] * shared + [0] * n + [1] * (longest - shared - n) for n in gaps]
+    return rows, mask
 
 
 def _most_tokens(body: Mapping[str, Any]) -> int:

@@ -25,18 +25,37 @@ from tests.support.chat_templates import tokenizer_with
 CHATS = [[{"role": "user", "content": "ab" * n}] for n in (1, 9, 4)]
 
 
+SIZES = {
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 16,
+    "max_position_embeddings": 2048,
+}
+KINDS = {
+    "gpt2": SIZES,
+    "llama": SIZES,
+    "mistral": {**SIZES, "num_key_value_heads": 1, "sliding_window": 8},  # forgets what it read
+}
+
+
+def saved_model(path, kind):
+    """Folder of a model of random weights that speaks characters."""
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    tokenizer = tokenizer_with("chatml")
+    ids = {"bos_token_id": None, "eos_token_id": tokenizer.eos_token_id, "pad_token_id": None}
+    torch.manual_seed(0)
+    config = AutoConfig.for_model(kind, vocab_size=len(tokenizer), **KINDS[kind], **ids)
+    AutoModelForCausalLM.from_config(config).save_pretrained(path)
+    tokenizer.save_pretrained(path)
+    return str(path)
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A GPT-2 of random weights that speaks characters."""
-    from transformers import GPT2Config, GPT2LMHeadModel
-
-    path, tokenizer = tmp_path_factory.mktemp("model"), tokenizer_with("chatml")
-    ids = {"bos_token_id": None, "eos_token_id": tokenizer.eos_token_id, "pad_token_id": None}
-    sizes = {"n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": 2048}
-    torch.manual_seed(0)
-    GPT2LMHeadModel(GPT2Config(vocab_size=len(tokenizer), **sizes, **ids)).save_pretrained(path)
-    tokenizer.save_pretrained(path)
-    return str(path)
+    return saved_model(tmp_path_factory.mktemp("model"), "gpt2")
 
 
 def answers(folder, chats=CHATS, drawn=None, **settings):
@@ -58,6 +77,23 @@ def test_a_batch_says_what_each_says_alone(folder, sampling):
     assert len({answer.text for answer in together}) == 3
     assert usage.answer_tokens == sum(answer.answer_tokens for answer in together) > 0
     assert usage.prompt_tokens == sum(answer.prompt_tokens for answer in together)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_all_begin_with_is_read_once(kind, tmp_path, monkeypatch):
+    from dialgym.language import local_model
+
+    folder = saved_model(tmp_path, kind)
+    brief = {"role": "system", "content": "You guess a word. " * 4}
+    chats = [[brief, {"role": "user", "content": "ab" * n}] for n in (1, 9, 4, 4)]
+    alone = [answers(folder, [chat], [i])[0][0] for i, chat in enumerate(chats)]
+    shared, padded = [], local_model._padded
+    monkeypatch.setattr(
+        local_model, "_padded", lambda rows, n, pad: shared.append(n) or padded(rows, n, pad)
+    )
+    assert answers(folder, chats)[0] == alone
+    assert len(shared) == 1
+    assert (shared[0] > 70) == (kind != "mistral")
 
 
 def test_the_seed_chooses_the_words(folder):
