@@ -226,7 +226,11 @@ class TrainingJob(Job):
             settings["data"] = vars(self._stored())
         if learner.start:
             settings["start"] = self._settings(self.panel.algorithms[learner.start])
-        return settings
+        return settings | ({"env_kwargs": dict(learner.settings)} if learner.settings else {})
+
+    def _learned_in(self, learner: PanelLearner) -> dict[str, Any]:
+        """Settings of the environment in its training."""
+        return {**self.training_settings, **self.environment.settings, **learner.settings}
 
     def train(self) -> dict[str, str]:
         """Train what is missing; return the hash of the stored dialogues, if there are any."""
@@ -251,11 +255,10 @@ class TrainingJob(Job):
 
     def _training(self, learner: PanelLearner) -> dict[str, Any]:
         """Plain values that a model of the learner depends on."""
-        place = self.environment
         return plain(
             {
                 "algorithm": learner.algorithm,
-                "environment": [place.id, {**self.training_settings, **place.settings}],
+                "environment": [self.environment.id, self._learned_in(learner)],
                 "settings": self._settings(learner),
                 "seed": self.seed,
             }
@@ -293,7 +296,7 @@ class TrainingJob(Job):
                 APART * self.seed,
                 total_timesteps=None if dialogues else amount,
                 hyperparameters=dict(learner.hyperparameters),
-                env_kwargs={**self.training_settings, **self.environment.settings} or None,
+                env_kwargs=self._learned_in(learner) or None,
                 checkpoint_every=CHECKPOINT_EVERY,
                 data=dataset,
                 dialogues=dialogues,

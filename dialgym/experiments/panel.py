@@ -103,6 +103,7 @@ class PanelLearner:
         start: the learner whose model it begins with.
         budget: by unit, in place of an environment's.
         environments: ids of those of the panel that it learns in; none for all that it can play.
+        settings: of the environment in its training, over the panel's; it is scored without them.
     """
 
     name: str
@@ -111,6 +112,7 @@ class PanelLearner:
     start: str | None = None
     budget: Mapping[str, int] = field(default_factory=dict)
     environments: tuple[str, ...] = ()
+    settings: Values = field(default_factory=dict)
 
     def scaled(self, share: float) -> Self:
         """With that share of its own budget, if it has any."""
@@ -374,6 +376,7 @@ def _learner(where: str, name: str, values: Any) -> PanelLearner:
         row.get("start", str, None),
         row.numbers("budget", BUDGETS),
         tuple(map(str, row.get("environments", list, []))),
+        row.get("settings", dict, {}),
     )
 
 

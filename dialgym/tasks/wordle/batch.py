@@ -8,9 +8,9 @@ import numpy as np
 from dialgym.language import Constraint, Utterance
 from dialgym.tasks.base import SYSTEM, USER
 from dialgym.tasks.batch import BatchOutcome, RowStates, silence
-from dialgym.tasks.wordle.patterns import LENGTH, REPLIES, SOLVED, colour
+from dialgym.tasks.wordle.patterns import INVALID, LENGTH, REPLIES, SOLVED, colour
 from dialgym.tasks.wordle.task import Wordle
-from dialgym.tasks.wordle.types import INVALID, WordleState
+from dialgym.tasks.wordle.types import WordleState
 
 _PLACE = 26 ** np.arange(LENGTH - 1, -1, -1)
 _ANSWERS = np.array([*REPLIES, "invalid"])  # indexed by pattern; INVALID = -1 is the last

@@ -7,6 +7,7 @@ from dialgym.tasks.base import SYSTEM
 from dialgym.tasks.briefs import choice_sentence
 
 LOOSE = "Each letter is judged by itself: repeated ones are not counted."
+OPENED = "The first is made for you."
 HARD = "A guess must use all that the colours have shown."
 
 
@@ -19,6 +20,7 @@ def conditions_of(task: Any, party: str) -> Sequence[str]:
     count = "one guess" if task.turns == 1 else f"{task.turns} guesses"
     return [
         f"You have {count}; each is five lower-case letters and nothing else.",
+        *([OPENED] if task.host == "opening" else []),
         choice_sentence("The secret", task.answers, "words"),
         _guesses(task),
         *([LOOSE] if task.feedback == "ilql" else []),

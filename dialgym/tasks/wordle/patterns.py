@@ -6,11 +6,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from dialgym.io.cache import cached_array
-from dialgym.tasks.wordle.types import INVALID
 
 LENGTH = 5
 PATTERNS = 3**LENGTH
 SOLVED = PATTERNS - 1
+INVALID = -1
+"""In place of a pattern: the guess was not a word."""
 RULES = ("standard", "ilql")
 
 _PLACE = 3 ** np.arange(LENGTH - 1, -1, -1)

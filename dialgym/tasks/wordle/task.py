@@ -1,6 +1,5 @@
 """The rules of Wordle."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -16,9 +15,9 @@ from dialgym.tasks.batch import DialogueBatch
 from dialgym.tasks.splits import Secrets
 from dialgym.tasks.wordle import patterns
 from dialgym.tasks.wordle.conditions import conditions_of
-from dialgym.tasks.wordle.patterns import LENGTH, REPLIES, SOLVED
+from dialgym.tasks.wordle.patterns import INVALID, LENGTH, REPLIES, SOLVED
 from dialgym.tasks.wordle.search import WordSearch
-from dialgym.tasks.wordle.types import INVALID, WordleState
+from dialgym.tasks.wordle.types import WordleState
 from dialgym.tasks.wordle.words import Words, answers_of, guesses_of, is_word
 
 STYLES = {"g": "bold black on green", "y": "bold black on yellow", "b": "white on bright_black"}
@@ -47,8 +46,9 @@ class Wordle(Task):
             Wordle's rule but that of ILQL and LMRL-Gym (for comparison with their figures).
         secret: ``"fixed"``, or ``"resample"``: redrawn before each guess from the words that
             agree with all colours so far (ILQL's way to make the game a Markov process).
-        host: ``"honest"``, or ``"adversarial"``: never settles on a word, and gives the colours
-            that keep the most words possible.
+        host: ``"honest"``; ``"opening"``, who also makes the first guess, a wrong one that costs
+            nothing; or ``"adversarial"``: never settles on a word, and gives the colours that keep
+            the most words possible.
         hard_mode: a guess must use all that the colours have shown, else it is invalid.
         invalid: an invalid guess costs 1 and a turn (``"turn"``), or 1 and no turn
             (``"reject"``; the dialogue is truncated at the `turns`-th such guess).
@@ -119,7 +119,7 @@ class Wordle(Task):
     ) -> None:
         one_of("feedback", feedback, patterns.RULES, self.name)
         one_of("secret", secret, ("fixed", "resample"), self.name)
-        one_of("host", host, ("honest", "adversarial"), self.name)
+        one_of("host", host, ("honest", "opening", "adversarial"), self.name)
         one_of("invalid", invalid, ("turn", "reject"), self.name)
         one_of("constraint", constraint, ("letters", "words", None), self.name)
         whole_number("turns", turns, self.name)
@@ -136,6 +136,10 @@ class Wordle(Task):
             raise ValueError(
                 f"split of Wordle: expected secret='fixed' and host='honest', as other hosts take "
                 f"any answer; got {secret!r} and {host!r}. Set them, or split=None."
+            )
+        if host == "opening" and min(turns, len(self.answers)) < 2:
+            raise ValueError(
+                "host='opening' of Wordle: expected two answers or more, and two turns"
             )
         self.feedback, self.secret_mode, self.host = feedback, secret, host
         self.hard_mode, self.invalid, self.mask, self.turns = hard_mode, invalid, constraint, turns
@@ -179,7 +183,7 @@ class Wordle(Task):
 
     def secrets(self) -> Sequence[Mapping[str, Any]]:
         """The answers of the split; none with a host that changes the secret on the way."""
-        settles = self.host == "honest" and self.secret_mode == "fixed"
+        settles = self.host != "adversarial" and self.secret_mode == "fixed"
         return [{"word": word} for word in self.drawn_index] if settles else []
 
     def speaker(self, state: WordleState) -> str:
@@ -201,25 +205,29 @@ class Wordle(Task):
 
     def speak(self, state: WordleState, text: str, rng: np.random.Generator) -> Outcome:
         if not state.settled:
-            return self._choose(state, text)
+            return self._choose(state, text, rng)
         if self.secret_mode == "resample" and state.turns:
             state.secret = int(rng.choice(self.candidates(state)))
         pattern = self._answer(state, text)
         self._record(state, text, pattern)
         return self._judge(state, pattern)
 
-    def _choose(self, state: WordleState, word: str) -> Outcome:
+    def _choose(self, state: WordleState, word: str, rng: np.random.Generator) -> Outcome:
         """The host's first utterance; if it cannot be the secret, the word drawn before stands."""
         state.secret = self.drawn_index.get(word, state.secret)
         state.settled = True
         state.opening.append(Utterance(USER, word, private=True))
+        if self.host == "opening":
+            place = int(rng.integers(len(self.answers) - 1))
+            guess = self.answers[place + (place >= state.secret)]
+            self._record(state, guess, self._answer(state, guess))
         return _UNSETTLED
 
     def _answer(self, state: WordleState, guess: str) -> int:
         row = self._row(guess)
         if row is None:
             return INVALID
-        if self.hard_mode and not self.keeps_hints(state, patterns.letters([guess])).all():
+        if self.hard_mode and not state.keeps_hints(patterns.letters([guess])).all():
             return INVALID
         if self.host == "adversarial":
             counts = np.bincount(row[self.candidates(state)], minlength=patterns.PATTERNS)
@@ -256,9 +264,8 @@ class Wordle(Task):
     def candidates(self, state: WordleState) -> np.ndarray:
         """Indices (n,) of the answers that agree with all colours so far; n >= 1."""
         left = np.arange(len(self.answers)) if state.consistent is None else state.consistent
-        for guess, pattern in zip(
-            state.guesses[state.filtered :], state.patterns[state.filtered :]
-        ):
+        new = slice(state.filtered, None)
+        for guess, pattern in zip(state.guesses[new], state.patterns[new]):
             row = self._row(guess)
             if pattern != INVALID and row is not None:
                 left = left[row[left] == pattern]
@@ -291,11 +298,8 @@ class Wordle(Task):
 
     def value(self, state: WordleState) -> float:
         """See `dialgym.tasks.ExactValue`; by search, of few words."""
-        return (
-            0.0
-            if state.over
-            else self.search.value(self.candidates(state), self.turns - state.turns)
-        )
+        left = 0 if state.over else self.turns - state.turns
+        return self.search.value(self.candidates(state), left) if left else 0.0
 
     def naming(self, state: WordleState) -> str:
         """The secret; raises as `truth` does."""
@@ -307,19 +311,6 @@ class Wordle(Task):
         other.secret = place
         other.opening = [Utterance(USER, self.answers[place], private=True)] * len(state.opening)
         return other
-
-    def keeps_hints(self, state: WordleState, words: np.ndarray) -> np.ndarray:
-        """(k,) bool of words as letters (k, 5): green letters stay, yellow ones come again."""
-        keeps = np.ones(len(words), bool)
-        for guess, pattern in zip(state.guesses, state.patterns):
-            if pattern == INVALID:
-                continue
-            colours = patterns.digits(pattern)
-            said = patterns.letters([guess])[0]
-            keeps &= (words == said)[:, colours == 2].all(1)
-            for letter, count in Counter(said[colours > 0].tolist()).items():
-                keeps &= (words == letter).sum(1) >= count
-        return keeps
 
     def static_constraint(self, party: str) -> Constraint | None:
         if party == USER:
@@ -333,7 +324,7 @@ class Wordle(Task):
 
     def constraint(self, state: WordleState, party: str) -> Constraint:
         if party == SYSTEM and self.mask == "words" and self.hard_mode and state.guesses:
-            keeps = self.keeps_hints(state, self.guess_letters)
+            keeps = state.keeps_hints(self.guess_letters)
             return WordTrie(self.guesses[i] for i in np.flatnonzero(keeps))
         return self.union_constraint(party)
 

@@ -1,13 +1,12 @@
 """The state of a game of Wordle."""
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from dialgym.language import Utterance
-
-INVALID = -1
-"""In place of a pattern: the guess was not a word."""
+from dialgym.tasks.wordle.patterns import INVALID, digits, letters
 
 
 @dataclass(slots=True)
@@ -41,3 +40,16 @@ class WordleState:
             self.consistent,
             self.filtered,
         )
+
+    def keeps_hints(self, words: np.ndarray) -> np.ndarray:
+        """(k,) bool of words as letters (k, 5): green letters stay, yellow ones come again."""
+        keeps = np.ones(len(words), bool)
+        for guess, pattern in zip(self.guesses, self.patterns):
+            if pattern == INVALID:
+                continue
+            colours = digits(pattern)
+            said = letters([guess])[0]
+            keeps &= (words == said)[:, colours == 2].all(1)
+            for letter, count in Counter(said[colours > 0].tolist()).items():
+                keeps &= (words == letter).sum(1) >= count
+        return keeps

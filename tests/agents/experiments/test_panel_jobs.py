@@ -20,10 +20,10 @@ from agents.training.callbacks import LearningCurve
 from dialgym.experiments.panel import Panel
 from dialgym.experiments.row import CPU_SECONDS
 from dialgym.experiments.row_files import read_row, read_rows
-from dialgym.io.files import read_json
+from dialgym.io.files import read_json, read_yaml
 from tests.support.commands import fail, run, succeed
 from tests.support.resuming import assert_same_model
-from tests.support.tiny_panel import BC, BY_WORD, QUICK, install
+from tests.support.tiny_panel import BC, BY_WORD, PPO, QUICK, install
 from tests.support.waiting import end_family, wait_until
 
 PLACES = QUICK.environments
@@ -84,6 +84,17 @@ def test_what_begins_with_another_learners_model_says_so(done):
     assert read_row(done / "tiny" / "bc-ppo" / ROW).cpu_seconds == sum(parts)
     assert "start_cpu_seconds" not in read_row(done / "tiny" / "bc" / ROW).values["cost"]
     assert (done / "tiny" / "bc-ppo" / ROW[:-5] / "start" / "model.zip").is_file()
+
+
+def test_a_learner_has_settings_of_its_own_in_its_training_alone(tmp_path, monkeypatch):
+    learner = {"hyperparameters": PPO, "settings": {"host": "opening"}}
+    panel = install(monkeypatch, Panel.of("tiny", {**BY_WORD, "algorithms": {"ppo": learner}}))
+    [job] = jobs_of(panel, ["ppo"], panel.environments, [0], tmp_path)
+    perform(job)
+    row = read_row(job.result).values
+    assert row["settings"]["env_kwargs"] == learner["settings"]
+    assert read_yaml(job.folder / "config.yml")["env_kwargs"]["host"] == "opening"
+    assert min(row["episodes"]["drawn"]["returns"]) == -6.0  # of six guesses, all its own
 
 
 def test_it_begins_with_the_model_of_the_other_learners_row_without_training_it_again(

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import dialgym
 from dialgym.language import Utterance, WordTrie
 from dialgym.tasks.wordle import Wordle
 from dialgym.tasks.wordle.patterns import REPLIES
@@ -73,7 +74,7 @@ def test_hard_mode_holds_to_the_hints():
     assert isinstance(words, WordTrie)
     assert "crane" in words.words
     assert "slate" not in words.words
-    keeps = task.keeps_hints(state, task.guess_letters)
+    keeps = state.keeps_hints(task.guess_letters)
     assert {task.guesses[i] for i in np.flatnonzero(keeps)} == set(words.words)
 
 
@@ -97,6 +98,32 @@ def test_the_adversary_never_lies(seed):
     for guess, reply in zip(words, replies(state)):
         patterns = task.table[task.guess_index[guess], left]
         assert {str(REPLIES[p]) for p in patterns} == {reply}
+
+
+def test_a_host_can_make_the_first_guess():
+    task = Wordle(answers=SMALL, guesses="answers", host="opening")
+    drawn = set()
+    for seed in range(60):
+        state, outcomes = play(task, ["zzzzz"] * 4, seed=seed)
+        assert [line.speaker for line in state.lines[:2]] == ["system", "user"]
+        assert state.turns == 5
+        assert not state.over
+        assert sum(outcome.rewards["system"] for outcome in outcomes) == -4
+        assert replies(state)[0] != "g g g g g"
+        drawn.add(state.guesses[0])
+    assert drawn == {*SMALL}
+    assert len(task.secrets()) == len(SMALL)
+    for few in ({"answers": SMALL[:1]}, {"turns": 1}):
+        with pytest.raises(ValueError, match="expected two answers and two turns"):
+            Wordle(host="opening", **few)
+
+
+def test_the_hosts_guess_is_heard_and_not_learned():
+    settings = {"host": "opening"}
+    env = dialgym.make("Wordle-20-v0", **settings)
+    assert "The first is made for you." in env.unwrapped.task.instructions["system"]
+    for row in dialgym.collect("Wordle-20-v0", "random", 3, seed=0, env_kwargs=settings):
+        assert [turn["said"] for turn in row["turns"]][:3] == [False, False, True]
 
 
 def test_a_redrawn_secret_agrees_with_all_colours():
