@@ -139,7 +139,7 @@ class Wordle(Task):
             )
         if host == "opening" and min(turns, len(self.answers)) < 2:
             raise ValueError(
-                "host='opening' of Wordle: expected two answers or more, and two turns"
+                "host='opening' of Wordle: expected two answers and two turns at least"
             )
         self.feedback, self.secret_mode, self.host = feedback, secret, host
         self.hard_mode, self.invalid, self.mask, self.turns = hard_mode, invalid, constraint, turns
