@@ -161,7 +161,7 @@ class _Writer:
         if len(prompts) < 2 or shared < 1:
             return None, 0
         ids = torch.tensor([prompts[0][:shared]], device=self.model.device)
-        past = self.model.base_model(ids, use_cache=True).past_key_values
+        past = getattr(self.model.base_model(ids, use_cache=True), "past_key_values", None)
         if not isinstance(past, DynamicCache) or {*map(type, past.layers)} != {DynamicLayer}:
             return None, 0
         past.batch_repeat_interleave(len(prompts))
