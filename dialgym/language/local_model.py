@@ -101,6 +101,7 @@ class _Writer:
         self.window = window_of(self.model.config, tokenizer)
         ends = self.model.generation_config.eos_token_id
         self.ends = {tokenizer.eos_token_id, *(ends if isinstance(ends, list) else [ends])} - {None}
+        self._keeps_all = _keeps_all(self.model)
         self._one_at_a_time = threading.Lock()
 
     def prompt(self, body: Mapping[str, Any], where: str) -> list[int]:
@@ -149,21 +150,16 @@ class _Writer:
 
     def _read_once(self, prompts: Sequence[list[int]]) -> tuple[Any, int]:
         """Keys and values, for all rows, of the tokens that all prompts begin with, and how many
-        these are; None and 0 where there is nothing to save, or a cache forgets or sums up what
-        was read, since the padding between what is shared and the rest would count there."""
+        these are; None and 0 where there is nothing to save, or the model does not keep all."""
         import torch
-        from transformers import DynamicCache
-        from transformers.cache_utils import DynamicLayer
 
         least = min(map(len, prompts)) - 1  # of a row some token is left to be read
         differ = (place for place, ids in enumerate(zip(*prompts)) if len({*ids}) > 1)
         shared = min(next(differ, least), least)
-        if len(prompts) < 2 or shared < 1:
+        if not self._keeps_all or len(prompts) < 2 or shared < 1:
             return None, 0
         ids = torch.tensor([prompts[0][:shared]], device=self.model.device)
-        past = getattr(self.model.base_model(ids, use_cache=True), "past_key_values", None)
-        if not isinstance(past, DynamicCache) or {*map(type, past.layers)} != {DynamicLayer}:
-            return None, 0
+        past = self.model.base_model(ids, use_cache=True).past_key_values
         past.batch_repeat_interleave(len(prompts))
         return past, shared
 
@@ -212,6 +208,19 @@ class _Draws:
         order = chances.sort(-1, descending=True)
         outside = order.values.cumsum(-1) - order.values >= self.top_p
         return chances.scatter(-1, order.indices, order.values.masked_fill(outside, 0.0))
+
+
+def _keeps_all(model: Any) -> bool:
+    """True of a model that keeps keys and values of all that it reads. In a cache that forgets or
+    sums up, padding between what prompts share and the rest would count."""
+    import torch
+    from transformers import DynamicCache
+    from transformers.cache_utils import DynamicLayer
+
+    with torch.inference_mode():
+        read = model.base_model(torch.tensor([[0]], device=model.device), use_cache=True)
+    past = getattr(read, "past_key_values", None)
+    return isinstance(past, DynamicCache) and {*map(type, past.layers)} == {DynamicLayer}
 
 
 def _padded(prompts: Sequence[list[int]], shared: int, pad: int) -> tuple[list[Any], list[Any]]:
