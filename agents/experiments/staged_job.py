@@ -79,7 +79,7 @@ class StagedJob(TrainingJob):
                 "source": source_of(self.task),
                 "episodes": self.panel.evaluation.episodes,
                 "tests": [*self.stages],
-                "settings": self.hyperparameters(self.learner) if self.learner else {},
+                "settings": self.described(self.learner) if self.learner else {},
             }
         )
 

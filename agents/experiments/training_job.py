@@ -218,15 +218,20 @@ class TrainingJob(Job):
         row, kind = find(learner.algorithm), entry.kind.actions
         return read_hyperparameters(row, entry.id, learner.hyperparameters, None, kind)
 
+    def described(self, learner: PanelLearner) -> dict[str, Any]:
+        """The hyperparameters, and settings of the environment that are the learner's own."""
+        own = {"env_kwargs": dict(learner.settings)} if learner.settings else {}
+        return {**self.hyperparameters(learner), **own}
+
     def _settings(self, learner: PanelLearner) -> dict[str, Any]:
         unit, amount = self._budget(learner)
-        settings = self.hyperparameters(learner)
+        settings = self.described(learner)
         settings |= {"n_timesteps": amount} if unit != "dialogues" else {"dialogues": amount}
         if find(learner.algorithm).reads:
             settings["data"] = vars(self._stored())
         if learner.start:
             settings["start"] = self._settings(self.panel.algorithms[learner.start])
-        return settings | ({"env_kwargs": dict(learner.settings)} if learner.settings else {})
+        return settings
 
     def _learned_in(self, learner: PanelLearner) -> dict[str, Any]:
         """Settings of the environment in its training."""

@@ -103,7 +103,8 @@ class PanelLearner:
         start: the learner whose model it begins with.
         budget: by unit, in place of an environment's.
         environments: ids of those of the panel that it learns in; none for all that it can play.
-        settings: of the environment in its training, over the panel's; it is scored without them.
+        settings: of the environment in its training, over the panel's; it is scored without them,
+            and reads the panel's stored dialogues.
     """
 
     name: str

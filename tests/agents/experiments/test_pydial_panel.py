@@ -1,5 +1,7 @@
 """Jobs and settings of PyDial's benchmark, and one clear message for each that is wrong."""
 
+from dataclasses import replace
+
 import pytest
 
 pytest.importorskip("stable_baselines3")
@@ -39,6 +41,13 @@ def test_the_fidelities_are_two_panels_with_folders_of_their_own(tmp_path):
         pydial_panel(learners, [Task("CR", 1), Task("CR", 1, fidelity="correct")])
     with pytest.raises(ValueError, match="fidelity must be one of 'pydial', 'correct'"):
         tasks_of(["CR"], [1], "exact")
+
+
+def test_settings_of_a_learner_alone_are_in_its_description(tmp_path):
+    (learner,) = learners_of(["dqn"]).values()
+    panel = pydial_panel({"dqn": replace(learner, settings={"turns": 9})}, tasks_of(["CR"], [1]))
+    (job,) = jobs_of(panel, ["dqn"], panel.environments, [0], tmp_path)
+    assert job.description()["settings"]["env_kwargs"] == {"turns": 9}
 
 
 def test_variants_are_methods_with_hyperparameters_of_their_own(tmp_path):
