@@ -102,6 +102,7 @@ class _Writer:
         ends = self.model.generation_config.eos_token_id
         self.ends = {tokenizer.eos_token_id, *(ends if isinstance(ends, list) else [ends])} - {None}
         self._keeps_all = _keeps_all(self.model)
+        self._skips_padding = _skips_padding(self.model)
         self._one_at_a_time = threading.Lock()
 
     def prompt(self, body: Mapping[str, Any], where: str) -> list[int]:
@@ -126,6 +127,11 @@ class _Writer:
 
     def write(self, batch: Sequence[_Request]) -> list[ModelAnswer]:
         """Answers to a batch, whose requests differ in messages and seeds alone."""
+        groups = [batch] if self._skips_padding else [[request] for request in batch]
+        return [answer for group in groups for answer in self._write_together(group)]
+
+    def _write_together(self, batch: Sequence[_Request]) -> list[ModelAnswer]:
+        """Answers to prompts, which are filled up to one length."""
         import torch
         from transformers import LogitsProcessorList
 
@@ -221,6 +227,23 @@ def _keeps_all(model: Any) -> bool:
         read = model.base_model(torch.tensor([[0]], device=model.device), use_cache=True)
     past = getattr(read, "past_key_values", None)
     return isinstance(past, DynamicCache) and {*map(type, past.layers)} == {DynamicLayer}
+
+
+def _skips_padding(model: Any) -> bool:
+    """True of a model to which padding before a prompt makes no difference. Others, whose state
+    takes in all that they read, as that of RWKV does, answer one prompt at a time."""
+    import torch
+
+    ids, mask = torch.tensor([[[0, 0, 0, 0, 1, 0]], [[0, 0, 0, 0, 1, 1]]], device=model.device)
+    kept = {"output_logits": True, "return_dict_in_generate": True}
+    with torch.inference_mode():
+        padded, alone = (
+            model.generate(
+                ids[:, n:], attention_mask=mask[:, n:], max_new_tokens=1, do_sample=False, **kept
+            ).logits[0]
+            for n in (0, 4)
+        )
+    return bool((alone - padded).abs().max() < 0.01 * alone.std())
 
 
 def _padded(prompts: Sequence[list[int]], shared: int, pad: int) -> tuple[list[Any], list[Any]]:

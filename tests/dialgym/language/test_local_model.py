@@ -37,6 +37,7 @@ KINDS = {
     "llama": SIZES,
     "mistral": {**SIZES, "num_key_value_heads": 1, "sliding_window": 8},  # forgets what it read
     "mamba": {"hidden_size": 16, "num_hidden_layers": 1, "state_size": 4},  # has no keys and values
+    "rwkv": {"hidden_size": 16, "num_hidden_layers": 2},  # reads padding
 }
 
 
@@ -88,13 +89,15 @@ def test_what_all_begin_with_is_read_once(kind, tmp_path, monkeypatch):
     brief = {"role": "system", "content": "You guess a word. " * 4}
     chats = [[brief, {"role": "user", "content": "ab" * n}] for n in (1, 9, 4, 4)]
     alone = [answers(folder, [chat], [i])[0][0] for i, chat in enumerate(chats)]
-    shared, padded = [], local_model._padded
+    batches, padded = [], local_model._padded
     monkeypatch.setattr(
-        local_model, "_padded", lambda rows, n, pad: shared.append(n) or padded(rows, n, pad)
+        local_model,
+        "_padded",
+        lambda rows, n, pad: batches.append((len(rows), n)) or padded(rows, n, pad),
     )
     assert answers(folder, chats)[0] == alone
-    assert len(shared) == 1
-    assert (shared[0] > 70) == (kind in {"gpt2", "llama"})
+    assert sorted(rows for rows, _ in batches) == ([1, 1, 1, 1] if kind == "rwkv" else [4])
+    assert (batches[0][1] > 70) == (kind in {"gpt2", "llama"})
 
 
 def test_the_seed_chooses_the_words(folder):
