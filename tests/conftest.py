@@ -7,6 +7,7 @@ checkout (`runs/`, `data/`), in caches or in environment variables changes no re
 import gc
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
@@ -74,13 +75,16 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def registered() -> Iterator[None]:
-    """Remove ids that a test registers and names that it allows: other tests read them."""
+    """Remove ids and algorithms that a test registers, and names that it allows: others read them."""
     before, allowed = set(registry._added), {*trust._allowed}
     yield
     trust._allowed.intersection_update(allowed)
     for env_id in registry._added.keys() - before:
         del registry._added[env_id]
         gym.registry.pop(env_id, None)
+    if algorithms := sys.modules.get("agents.registry"):
+        algorithms._registered.clear()
+        algorithms._classes.clear()
 
 
 @pytest.fixture(scope="session")

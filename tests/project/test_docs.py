@@ -125,9 +125,6 @@ def run(blocks: list[str], name: str, tmp_path: Path, monkeypatch: pytest.Monkey
     """Run blocks of code one after the other, as one module, with the least of training."""
     if any("agents" in block for block in blocks):
         pytest.importorskip("stable_baselines3")
-        from agents import registry
-
-        monkeypatch.setattr(registry, "_registered", dict(registry._registered))  # as before
     code = re.sub(r"learn\([\d_]+", "learn(1", "\n".join(blocks))
     (tmp_path / f"page_{name}.py").write_text(code, encoding="utf-8")
     monkeypatch.chdir(tmp_path)

@@ -132,10 +132,10 @@ class Wordle(Task):
                 "Wordle: guesses='any' has no list that constraint='words' could follow. "
                 "Use constraint='letters', or give a list of guesses."
             )
-        if split and (secret, host) != ("fixed", "honest"):
+        if split and (secret == "resample" or host == "adversarial"):
             raise ValueError(
-                f"split of Wordle: expected secret='fixed' and host='honest', as other hosts take "
-                f"any answer; got {secret!r} and {host!r}. Set them, or split=None."
+                f"split of Wordle: expected secret='fixed' and a host that is not 'adversarial', as "
+                f"others take any answer; got {secret!r} and {host!r}. Set them, or split=None."
             )
         if host == "opening" and min(turns, len(self.answers)) < 2:
             raise ValueError(

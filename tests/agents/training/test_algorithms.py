@@ -36,13 +36,6 @@ class Unregistered(PPO):
     """Another, which nobody has registered."""
 
 
-@pytest.fixture(autouse=True)
-def table(monkeypatch):
-    """Remove the algorithms that a test registers."""
-    for name in ("_registered", "_classes"):
-        monkeypatch.setattr(f"agents.registry.{name}", {})
-
-
 def test_every_row_is_complete():
     for name, row in ALGORITHMS.items():
         assert name_of(row.load()) == name

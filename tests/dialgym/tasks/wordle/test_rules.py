@@ -113,6 +113,7 @@ def test_a_host_can_make_the_first_guess():
         drawn.add(state.guesses[0])
     assert drawn == {*SMALL}
     assert len(task.secrets()) == len(SMALL)
+    assert Wordle(host="opening", split="train").secrets()
     for few in ({"answers": SMALL[:1]}, {"turns": 1}):
         with pytest.raises(ValueError, match="expected two answers and two turns"):
             Wordle(host="opening", **few)
