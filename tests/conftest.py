@@ -75,7 +75,7 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def registered() -> Iterator[None]:
-    """Remove ids and algorithms that a test registers, and names that it allows: others read them."""
+    """Remove ids and algorithms that a test registers, and names that it allows."""
     before, allowed = set(registry._added), {*trust._allowed}
     yield
     trust._allowed.intersection_update(allowed)

@@ -21,9 +21,10 @@ def translate(tokenizer: Tokenizer, own: Any, rows: int) -> Mapping:
     A token of a Hugging Face tokenizer with the model's own vocabulary keeps its row. Any other is
     the mean of the rows of the pieces that the model's tokenizer makes of its text, as it stands
     within an utterance. ``<end>`` is the model's end of text where it has one, the speaker tags are
-    the names of the parties, and what means nothing to the model, ``<unk>`` and PAD, is the mean of
-    all rows. (No hidden state depends on the row of PAD; a row of zeros would make PAD the likely
-    next token of models whose logits are all negative, such as GPT-2.)
+    the names of the parties, and what means nothing here, ``<unk>``, PAD and other special tokens,
+    is the mean of all rows: the model's own end of text would be as likely as ``<end>``, and end
+    nothing. (No hidden state depends on the row of PAD; a row of zeros would make PAD the
+    likely next token of models whose logits are all negative, such as GPT-2.)
 
     Args:
         tokenizer: the environment's.
@@ -39,8 +40,10 @@ def translate(tokenizer: Tokenizer, own: Any, rows: int) -> Mapping:
         pieces[END] = [own.eos_token_id]
     for name, token in TAGS.items():
         pieces[token] = _pieces(own, [name])[0]
-    if same_vocabulary(tokenizer, own):
-        pieces[FIRST_TEXT:] = [[i] for i in range(tokenizer.vocab_size - FIRST_TEXT)]
+    if isinstance(tokenizer, HFTokenizer) and same_vocabulary(tokenizer, own):
+        text = set(range(FIRST_TEXT, tokenizer.vocab_size)) - tokenizer.own_specials
+        for token in text:
+            pieces[token] = [token - FIRST_TEXT]
     else:
         texts = [tokenizer.piece(i, False) for i in range(FIRST_TEXT, tokenizer.vocab_size)]
         pieces[FIRST_TEXT:] = _pieces(own, texts)
@@ -59,11 +62,9 @@ def _check_rows(pieces: list[list[int]], rows: int, own: Any) -> None:
         )
 
 
-def same_vocabulary(tokenizer: Tokenizer, own: Any) -> bool:
+def same_vocabulary(tokenizer: HFTokenizer, own: Any) -> bool:
     """Return True if token i + 5 of the environment is token i of the model's tokenizer."""
-    return isinstance(tokenizer, HFTokenizer) and list(tokenizer.tokens[FIRST_TEXT:]) == list(
-        own.convert_ids_to_tokens(range(len(own)))
-    )
+    return [*tokenizer.tokens[FIRST_TEXT:]] == own.convert_ids_to_tokens(range(len(own)))
 
 
 def _pieces(own: Any, texts: list[str]) -> list[list[int]]:

@@ -253,8 +253,9 @@ class BPETokenizer(_Loops):
 class HFTokenizer(_Loops):
     """A Hugging Face tokenizer by ``hf:NAME``, folder or object; its ids are shifted by 5.
 
-    Token `i >= 5` is the tokenizer's own token `i - 5`; ids 0-4 are dialgym's special tokens.
-    Needs `transformers` (``pip install "dialgym[agents]"``) unless an object is given.
+    Token `i >= 5` is the tokenizer's own token `i - 5`; ids 0-4 are dialgym's special tokens. Its
+    own special tokens are no text either: ``<end>`` alone ends an utterance. Needs `transformers`
+    (``pip install "dialgym[agents]"``) unless an object is given.
     """
 
     def __init__(self, source: Any) -> None:
@@ -266,6 +267,13 @@ class HFTokenizer(_Loops):
         """The tokenizer of Hugging Face."""
         return self._hf
 
+    @cached_property
+    def own_specials(self) -> frozenset[int]:
+        """Tokens that the tokenizer itself calls special, such as its end of text."""
+        added = getattr(self._hf, "added_tokens_decoder", {}).items()
+        ids = {*getattr(self._hf, "all_special_ids", ()), *(i for i, one in added if one.special)}
+        return frozenset(FIRST_TEXT + i for i in ids)
+
     @property
     def vocab_size(self) -> int:
         return FIRST_TEXT + self._size
@@ -276,22 +284,28 @@ class HFTokenizer(_Loops):
 
     def encode(self, text: str) -> list[int]:
         ids = self._hf.encode(text, add_special_tokens=False, split_special_tokens=True)
-        return [FIRST_TEXT + i for i in ids]
+        return [UNK if FIRST_TEXT + i in self.own_specials else FIRST_TEXT + i for i in ids]
 
     def decode(self, ids: Iterable[int]) -> str:
         decode = self._hf.decode
-        return _decode_runs(ids, lambda run: decode(run, clean_up_tokenization_spaces=False))
+        return _decode_runs(
+            ids, lambda run: decode(run, clean_up_tokenization_spaces=False), self.own_specials
+        )
 
     def piece(self, token: int, first: bool) -> str:
-        return _piece(self, token, first)
+        return "" if token in self.own_specials else _piece(self, token, first)
 
 
-def _decode_runs(ids: Iterable[int], text_of: Callable[[list[int]], str]) -> str:
+def _decode_runs(
+    ids: Iterable[int],
+    text_of: Callable[[list[int]], str],
+    specials: frozenset[int] = frozenset(),
+) -> str:
     """The text of ids, of which runs without special tokens are decoded by a library."""
     parts: list[str] = []
     run: list[int] = []
     for token in ids:
-        if token >= FIRST_TEXT:
+        if token >= FIRST_TEXT and token not in specials:
             run.append(int(token) - FIRST_TEXT)
         else:
             parts += [text_of(run) if run else "", UNKNOWN]

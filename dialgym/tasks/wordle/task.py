@@ -134,8 +134,8 @@ class Wordle(Task):
             )
         if split and (secret == "resample" or host == "adversarial"):
             raise ValueError(
-                f"split of Wordle: expected secret='fixed' and a host that is not 'adversarial', as "
-                f"others take any answer; got {secret!r} and {host!r}. Set them, or split=None."
+                f"split of Wordle: expected secret='fixed' and a host who is not 'adversarial', as "
+                f"those take any answer; got {secret!r} and {host!r}. Set them, or split=None."
             )
         if host == "opening" and min(turns, len(self.answers)) < 2:
             raise ValueError(

@@ -27,6 +27,7 @@ from tests.support.pretend_hub import COMMIT
 from tests.support.toy_tokens import TOKENIZER, Echo, V, box
 
 PIECES = ["<|eos|>", "?", "a", "b", "c", "d", "ab", "system", "us", "er", "long"]
+TEXT = FIRST_TEXT + 1  # the first token that is text: <|eos|> is none
 ROWS, WINDOW = 13, 20  # the model has two rows more than its tokenizer has tokens
 
 
@@ -80,7 +81,7 @@ def test_gpt2_becomes_our_gpt_with_the_same_hidden_states(tmp_path):
     assert isinstance(ours, GPT)
     assert head is None
     assert (ours.window, ours.config.vocab_size) == (WINDOW, FIRST_TEXT + len(PIECES))
-    tokens = torch.randint(0, len(PIECES), (3, WINDOW))
+    tokens = torch.randint(1, len(PIECES), (3, WINDOW))
     with torch.no_grad():
         expected = theirs(tokens).last_hidden_state
         torch.testing.assert_close(ours(tokens + FIRST_TEXT), expected, **CLOSE)
@@ -93,11 +94,11 @@ def test_any_other_model_keeps_its_hidden_states_and_logits(model_type, tie, tmp
     ours, head = load_backbone(str(tmp_path), HFTokenizer(save_tokenizer(tmp_path)), WINDOW)
     assert isinstance(ours, HuggingFaceBackbone)
     assert (head is None) == tie
-    tokens = torch.randint(0, len(PIECES), (3, WINDOW))
+    tokens = torch.randint(1, len(PIECES), (3, WINDOW))
     with torch.no_grad():
         hidden = ours(tokens + FIRST_TEXT)
         logits = hidden @ (ours.embedding if head is None else head).T
-        torch.testing.assert_close(logits[..., FIRST_TEXT:], lm(tokens).logits[..., : len(PIECES)])
+        torch.testing.assert_close(logits[..., TEXT:], lm(tokens).logits[..., 1 : len(PIECES)])
 
 
 @pytest.mark.parametrize("model_type", ["gpt2", "llama"])
@@ -108,8 +109,9 @@ def test_rows_of_the_models_own_tokens(model_type, tmp_path):
         (backbone.embedding, lm.get_input_embeddings()),
         (head, lm.get_output_embeddings()),
     ):
-        assert torch.equal(new[FIRST_TEXT:], old.weight[: len(PIECES)])
+        assert torch.equal(new[TEXT:], old.weight[1 : len(PIECES)])
         check_specials(new, old.weight)
+        torch.testing.assert_close(new[FIRST_TEXT], old.weight.mean(0))  # END has its own row
 
 
 def test_rows_of_other_tokens_are_means_of_pieces(tmp_path):

@@ -11,10 +11,12 @@ from dialgym.language import (
     END,
     PAD,
     UNK,
+    AnyText,
     CharTokenizer,
     HFTokenizer,
     Tokenizer,
     WordTokenizer,
+    compile_constraint,
     make_tokenizer,
 )
 from dialgym.language.text import UNKNOWN
@@ -90,7 +92,10 @@ def hugging_face(tmp_path_factory):
     bpe = tokenizers.ByteLevelBPETokenizer()
     bpe.train_from_iterator(["the crane ate the slate", "crane crane late"], vocab_size=300)
     folder = tmp_path_factory.mktemp("bpe")
-    fast = transformers.PreTrainedTokenizerFast(tokenizer_object=bpe._tokenizer)
+    bpe._tokenizer.add_special_tokens(["<|tool|>"])
+    fast = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=bpe._tokenizer, eos_token="<|im_end|>", unk_token="<|unknown|>"
+    )
     fast.save_pretrained(folder)
     return HFTokenizer(str(folder))
 
@@ -108,6 +113,20 @@ def test_hugging_face_pieces_add_up(hugging_face):
     ids = hugging_face.encode("the crane ate")
     pieces = [hugging_face.piece(token, i == 0) for i, token in enumerate(ids)]
     assert "".join(pieces) == "the crane ate"
+
+
+def test_special_tokens_of_hugging_face_are_no_text(hugging_face):
+    names = ("<|im_end|>", "<|unknown|>", "<|tool|>")
+    own = {hugging_face.tokens.index(name) for name in names}
+    assert hugging_face.own_specials == own
+    crane = hugging_face.encode("crane")
+    for token in own:
+        assert hugging_face.decode([*crane, token, *crane]) == f"crane{UNKNOWN}crane"
+        assert hugging_face.piece(token, True) == hugging_face.piece(token, False) == ""
+    assert own.isdisjoint(hugging_face.encode("crane<|im_end|><|tool|>"))
+    allowed = compile_constraint(AnyText(), hugging_face).allowed[0]
+    assert not allowed[[*own]].any()
+    assert allowed[[END, *crane]].all()
 
 
 def test_a_missing_hugging_face_tokenizer_is_one_clear_error(tmp_path):

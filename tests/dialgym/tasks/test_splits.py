@@ -130,7 +130,7 @@ REFUSED = {
     ),
     "no fixed secret": (
         lambda: Wordle(split="test", host="adversarial"),
-        "expected secret='fixed' and a host that is not 'adversarial'.* got 'fixed' and 'adversarial'",
+        "expected secret='fixed' and a host who is not.* got 'fixed' and 'adversarial'",
     ),
 }  # fmt: skip
 
