@@ -41,9 +41,10 @@ def translate(tokenizer: Tokenizer, own: Any, rows: int) -> Mapping:
     for name, token in TAGS.items():
         pieces[token] = _pieces(own, [name])[0]
     if isinstance(tokenizer, HFTokenizer) and same_vocabulary(tokenizer, own):
-        text = set(range(FIRST_TEXT, tokenizer.vocab_size)) - tokenizer.own_specials
-        for token in text:
-            pieces[token] = [token - FIRST_TEXT]
+        text = range(FIRST_TEXT, tokenizer.vocab_size)
+        pieces[FIRST_TEXT:] = [
+            [] if token in tokenizer.own_specials else [token - FIRST_TEXT] for token in text
+        ]
     else:
         texts = [tokenizer.piece(i, False) for i in range(FIRST_TEXT, tokenizer.vocab_size)]
         pieces[FIRST_TEXT:] = _pieces(own, texts)

@@ -130,7 +130,8 @@ REFUSED = {
     ),
     "no fixed secret": (
         lambda: Wordle(split="test", host="adversarial"),
-        "expected secret='fixed' and a host who is not.* got 'fixed' and 'adversarial'",
+        "expected secret='fixed' and a host who is not 'adversarial', as those take any answer; "
+        "got 'fixed' and 'adversarial'. Set them",
     ),
 }  # fmt: skip
 
