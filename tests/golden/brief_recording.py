@@ -32,6 +32,7 @@ BRIEFS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "slot_filling": ("CamRestaurants-Env3-v0", {"language": "acts"}),
     "slot_filling_words": ("SlotFilling-v0", {"language": "words"}),
     "slot_filling_english": ("SlotFilling-v0", {"language": "english"}),
+    "slot_filling_english_user": ("SlotFilling-v0", {"language": "english_user"}),
     "slot_filling_domains": ("SlotFilling-Domains-utterance-v0", {}),
     "multiwoz_words": ("MultiWOZ-v0", {"language": "words"}),
     "multiwoz_english": ("MultiWOZ-v0", {"language": "english", "error_rate": 0.1}),

@@ -13,16 +13,19 @@ from dialgym.tasks.slot_filling.summary_acts import NEVER
 
 VALUES = 12
 """Most values of a slot that a brief names."""
+NAMES_ALONE, ENGLISH = "You say nothing else than such a name.", "Speak English."
 SYSTEM_FORMS = {
     "acts": 'You may also write an act in full: request({slot}), inform(name="...",{slot}="...").',
-    "words": "You say nothing else than such a name.",
+    "words": NAMES_ALONE,
     "english": "You may also say it in English.",
+    "english_user": NAMES_ALONE,
 }
 USER_FORMS = {
     "acts": 'Speak in acts: inform({slot}="{value}"), request(name), affirm(), negate(), '
     "reqalts(), bye(), and so on.",
     "words": "Speak in acts: inform {slot} {word}, request name, affirm, negate, reqalts, bye.",
-    "english": "Speak English.",
+    "english": ENGLISH,
+    "english_user": ENGLISH,
 }
 """By language, how either party says what it means, with a slot, a value and that as one word."""
 

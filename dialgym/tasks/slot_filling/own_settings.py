@@ -115,7 +115,7 @@ def system_of(given: Mapping[str, Any], language: str) -> SystemSettings:
     if found.confreq and language == "words":
         raise ValueError(
             f"confreq of {WHERE}: language='words' has two words for a summary act, too few for "
-            "confreq food area. Take language='acts' or 'english'."
+            "confreq food area. Take another language."
         )
     return found
 

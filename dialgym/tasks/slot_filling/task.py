@@ -66,7 +66,8 @@ class SlotFilling(Task):
 
     In another `language` the same acts are words, each a token, or English sentences. The system
     may always name a summary act, ``request area`` or ``inform_alternatives``, and the rules find
-    the act that it becomes; in words, the language of token views, it says nothing else:
+    the act that it becomes. In words, the language of token views, it says nothing else, nor where
+    the user alone speaks English:
 
         user: p8 inform food thai p1 request phone
         system: request area
@@ -100,7 +101,8 @@ class SlotFilling(Task):
             as well.
         turns: utterances of the system in a dialogue.
         language: ``"acts"``, ``"words"``: one word for each value, and for how likely a hypothesis
-            is, in tenths; or ``"english"``: sentences by templates, read by rules.
+            is, in tenths; ``"english"``: sentences by templates, read by rules; or
+            ``"english_user"``: the user speaks English, and the system names summary acts.
         masks: whether rules restrict the summary acts of either party; those of the system by group
             with a mapping or its YAML file, ``{"inform": True, "request": False, "bye": True}``.
         inform_accepted: accepted slots from which on ``inform`` is allowed, and the handcrafted

@@ -49,7 +49,7 @@ def test_verbs_of_another_form_or_party_are_found(verbs):
 SEEDS = range(3)
 
 
-@pytest.mark.parametrize("language", ["acts", "words", "english"])
+@pytest.mark.parametrize("language", ["acts", "words", "english", "english_user"])
 def test_users_of_slot_filling_are_told_their_goal_in_english(language):
     task = SlotFilling(language=language)
     for seed in SEEDS:

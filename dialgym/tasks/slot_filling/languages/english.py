@@ -245,6 +245,12 @@ class SlotFillingEnglish:
         return f"I want {wanted}, and to know {_listed(asked)}."
 
 
+class SlotFillingEnglishUser(SlotFillingEnglish):
+    """English of the user alone: of the system's summary acts the rules make sentences."""
+
+    summaries = True
+
+
 def _pick(options: Sequence[str], rng: Generator) -> str:
     return options[int(rng.random() * len(options))]
 

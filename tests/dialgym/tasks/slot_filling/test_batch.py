@@ -30,6 +30,7 @@ SETTINGS = [
 ]
 ENGLISH = {"env": 3, "language": "english"}
 WORDS = {"env": 6, "language": "words"}
+ENGLISH_USER = {"env": 6, "language": "english_user"}
 
 
 def same(first, second):
@@ -78,7 +79,7 @@ def test_the_act_view_is_the_same_in_arrays_and_in_a_loop(settings, mode):
     assert ended > 10
 
 
-@pytest.mark.parametrize("settings", [*SETTINGS[:2], ENGLISH, WORDS], ids=str)
+@pytest.mark.parametrize("settings", [*SETTINGS[:2], ENGLISH, WORDS, ENGLISH_USER], ids=str)
 def test_any_texts_and_any_rows_give_the_same_outcomes(settings):
     task, rng = SlotFilling(**settings), np.random.default_rng(2)
     other = task.speaker_named("user", "agenda")

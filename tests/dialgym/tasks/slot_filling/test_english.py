@@ -5,12 +5,14 @@ import re
 import numpy as np
 import pytest
 
+from dialgym.language import allows
 from dialgym.language.acts import parse_act
 from dialgym.tasks.slot_filling import SlotFilling
 from dialgym.tasks.slot_filling.domain.domain import load_domain
 from dialgym.tasks.slot_filling.domain.ontology import NAME
 from dialgym.tasks.slot_filling.languages.english import SlotFillingEnglish
 from dialgym.tasks.slot_filling.policies import Handcrafted
+from dialgym.tasks.slot_filling.summary_acts import NEVER
 from tests.support.by_day import by_day
 from tests.support.commands import succeed
 from tests.support.slot_acts import BUILT_IN, REAL, system_acts, user_acts
@@ -170,6 +172,31 @@ def test_the_system_may_name_summary_acts_in_english_too():
     task.speak(state, "request area", rng)
     assert state.system_act == parse_act("request(area)")
     assert state.heard_by_user[-1].text in ("What about the area?", "Which area would you like?")
+
+
+@pytest.mark.parametrize("env", [1, 4])
+def test_where_the_user_alone_speaks_english_the_system_names_summary_acts(env):
+    """By the masks of acts, as in words; the user hears the sentence of the act."""
+    task, rng = SlotFilling(env=env, language="english_user"), np.random.default_rng(0)
+    expected = {phrase for phrase in task.summary_acts.phrases if phrase not in NEVER}
+    for policy in ("handcrafted", "random"):
+        system = task.speaker_named("system", policy)
+        for _ in range(5):
+            state, over = task.initial(rng), False
+            while not over:
+                if state.user_speaks:
+                    over = task.speak(state, state.planned[0], rng).terminated
+                    continue
+                phrases = np.array(task.summary_acts.phrases)
+                allowed = {*phrases[task.acts["system"].mask(state)].tolist()}
+                grammar = task.constraint(state, "system")
+                assert {p for p in phrases.tolist() if allows(grammar, p)} == allowed <= expected
+                said = system.reply(task, state, rng)
+                assert said in expected
+                over = task.speak(state, said, rng).terminated
+                assert state.heard_by_system[-1].text == said
+                heard = ENGLISH.understand(state.heard_by_user[-1].text, "system")
+                assert heard.same(state.system_act) or state.system_act.type == "null"
 
 
 @pytest.mark.parametrize(
