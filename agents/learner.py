@@ -143,6 +143,8 @@ class Learner(SafeFiles):
                 "loaded without. Give it one with set_env(env), or load(path, env=env)."
             )
         check_bounds(type(self).__name__, vars(self))  # what was set since it was made
+        if (updater := getattr(self, "updater", None)) is not None:
+            updater.max_grad_norm = self.max_grad_norm
         found: tuple[int, BaseCallback] = super()._setup_learn(  # type: ignore[misc]
             total_timesteps, *args, **kwargs
         )

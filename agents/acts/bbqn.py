@@ -9,6 +9,7 @@ from stable_baselines3.common.policies import BasePolicy
 from torch import Tensor
 
 from agents.acts.dqn import DQN, DQNOptions
+from agents.argument_checks import POSITIVE, require
 from dialgym.errors import one_of
 
 DIVERGENCES = ("kl", "alpha")
@@ -55,6 +56,8 @@ class BBQN(DQN):
         **kwargs: Unpack[DQNOptions],
     ) -> None:
         one_of("divergence", divergence, DIVERGENCES, "BBQN")
+        if divergence == "alpha":
+            require("BBQN with divergence='alpha'", POSITIVE, kl_coef=kwargs.get("kl_coef", 1.0))
         self.divergence, self.alpha, self.n_samples = divergence, alpha, n_samples
         given = kwargs.get("policy_kwargs") or {}
         kwargs["policy_kwargs"] = {"uncertainty": "bayes", "test_samples": 10, **given}

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn.functional import mse_loss
 
 from agents.acts.actor_critic import ActorCritic, ActorCriticOptions
+from agents.argument_checks import POSITIVE, require
 from agents.buffers.dialogues import DialogueSample
 from agents.models.heads import chosen
 from agents.returns import discounted_returns
@@ -101,6 +102,8 @@ class ENAC(ActorCritic):
         max_weight: float = 1.0,
         **kwargs: Unpack[ActorCriticOptions],
     ) -> None:
+        if batch_size is not None:  # a dialogue that is drawn twice makes the regression singular
+            require("ENAC with batch_size", POSITIVE, damping=damping)
         self.step_size, self.max_kl, self.damping = step_size, max_kl, damping
         self.min_weight, self.max_weight = min_weight, max_weight
         super().__init__(

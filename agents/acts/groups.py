@@ -99,7 +99,6 @@ class ActGroupAlgorithm(ActAlgorithm):
         super().__init__(policy, env, gamma=1.0, vf_coef=0.0, normalize_advantage=False, **kwargs)  # type: ignore[misc]
 
     def _setup_model(self) -> None:
-        self.kl = KLControl.of(self.kl)  # `load` may have put a mapping there
         super()._setup_model()
         size = self.group_size
         # The log's mean is over all dialogues of a rollout: the last to end are the longest ones.
@@ -260,12 +259,12 @@ class ActGRPO(ActGroupAlgorithm):
         self.loss_type, self.epsilon_high = loss_type, epsilon_high
         self.clip_range = FloatSchedule(clip_range)
         self.baseline, self.scale_rewards, self.credit = baseline, scale, credit
-        self.anchor_weight, self.turn_gamma = anchor_weight, gamma
+        self.anchor_weight = anchor_weight
         super().__init__(policy, env, **kwargs)
+        self.gamma = gamma
 
     def _setup_model(self) -> None:
         super()._setup_model()
-        self.clip_range = FloatSchedule(self.clip_range)  # `load` may have put a number there
         wrapped = self._vec_normalize_env
         if self.credit == "exact" and wrapped is not None and wrapped.norm_reward:
             raise ValueError(
@@ -283,7 +282,7 @@ class ActGRPO(ActGroupAlgorithm):
         self._first_infos = infos
 
     def _credit(self, held: Held) -> tuple[np.ndarray, np.ndarray]:
-        how = self.credit, self.baseline, self.scale_rewards, self.turn_gamma, self.anchor_weight
+        how = self.credit, self.baseline, self.scale_rewards, self.gamma, self.anchor_weight
         known = self._known(held)
         advantages = credited(
             Credit(*how), held.rewards, held.played, held.played, self._groups, known

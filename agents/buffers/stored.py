@@ -117,11 +117,11 @@ def decisions_of(
     the state at which a limit cut a dialogue off is one in which the learner would speak; see
     `with_next_tag`.
     """
-    if tag is not None and batch.truncated.any():
+    if tag is not None and batch.cut_off.any():
         batch = with_next_tag(batch, tag, window)
     spoke = batch.is_action.any(1)
     rows, at = np.nonzero(batch.is_action)
-    cut = np.flatnonzero(batch.truncated & spoke)
+    cut = np.flatnonzero(batch.cut_off & spoke)
     rows, at = np.concatenate([rows, cut]), np.concatenate([at, batch.lengths[cut]])
     order = np.lexsort((at, rows))
     acted = (np.arange(len(rows)) < len(rows) - len(cut))[order]
@@ -150,7 +150,7 @@ def utterances_of(
     Columns are those of `UtteranceBatch`, but for `token_weights`, which other processes' dialogues
     decide. The learner's `tag` and the `window` are as of `decisions_of`.
     """
-    if tag is not None and batch.truncated.any():
+    if tag is not None and batch.cut_off.any():
         batch = with_next_tag(batch, tag, window)
     rows, places, kinds = _utterance_places(batch)
     order = np.lexsort((kinds, places, rows))
@@ -175,7 +175,7 @@ def _utterance_places(batch: TokenBatch) -> tuple[np.ndarray, np.ndarray, np.nda
     spoken = batch.is_action
     rows, at = np.nonzero(spoken)
     ends = np.nonzero(spoken & ~np.pad(spoken[:, 1:], ((0, 0), (0, 1))))
-    cut = np.flatnonzero(batch.truncated & spoken.any(1))
+    cut = np.flatnonzero(batch.cut_off & spoken.any(1))
     sizes = [len(rows), len(ends[0]), len(cut)]
     return (
         np.concatenate([rows, ends[0], cut]),
@@ -200,7 +200,7 @@ def with_next_tag(batch: TokenBatch, tag: int, window: int) -> TokenBatch:
     """
     last = batch.tokens[np.arange(len(batch.tokens)), batch.lengths - 1]
     heard = ~batch.is_action[np.arange(len(batch.tokens)), batch.lengths - 1]
-    rows = np.flatnonzero(batch.truncated & heard & (last != tag) & (batch.lengths < window))
+    rows = np.flatnonzero(batch.cut_off & heard & (last != tag) & (batch.lengths < window))
     if not len(rows):
         return batch
     names = ("tokens", "is_action", "reward", "return_to_go")

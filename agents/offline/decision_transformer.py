@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, ClassVar, Unpack
 
@@ -115,6 +115,11 @@ class DecisionTransformer(BC):
             self.policy.return_embedding.standardise(returns)
             target = float(returns.max()) if target is None else target
         self.policy.target_return = target or 0.0
+
+    def policy_given(self, settings: Mapping[str, Any]) -> None:
+        """Take a target that `load` was given in place of the file's."""
+        if settings.get("target_return") is not None:
+            self.policy.target_return = settings["target_return"]
 
     def loss(self, batch: DecisionBatch) -> Losses:
         returns = torch.zeros(len(batch.observations), device=self.device)

@@ -129,8 +129,13 @@ class OnlineAlgorithm(UpdatedLearner, OnPolicyAlgorithm):  # type: ignore[misc]
         )
 
     def _setup_model(self) -> None:
-        self.kl = KLControl.of(self.kl)  # `load` may have put a mapping there
         self.processes = Processes(self.device)
+        scaled = self._vec_normalize_env is not None and self._vec_normalize_env.norm_obs
+        if scaled:
+            raise ValueError(
+                f"{self.algorithm}: expected observations of tokens, got an env that scales them; "
+                "give VecNormalize norm_obs=False"
+            )
         super()._setup_model()
         self.ent_coef = FloatSchedule(self.ent_coef)  # type: ignore[assignment]
         self._make_updater()

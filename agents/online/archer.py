@@ -253,14 +253,16 @@ class ArCHer(GroupAlgorithm):
         """Utterances of the actor as it is now wherever it would speak, and their values."""
         everything = 2 * int(sequences.lengths.sum()) * len(sequences.lengths)
         [(rows, batch)] = self._parts(sequences, everything)
-        said = self._say(batch, batch.begins)
-        hidden, _ = self.policy.critic_states(batch.observations, batch.at[batch.begins])
+        has_room = batch.at % batch.observations.shape[1] + 1 < self.policy.backbone.window
+        where = batch.begins & has_room  # a limit may cut a dialogue off where the window is full
+        said = self._say(batch, where)
+        hidden, _ = self.policy.critic_states(batch.observations, batch.at[where])
         v = self.policy.v_heads(hidden)[..., 0].amin(0)
-        worth = self.policy.q_of(batch, batch.begins, said).amin(0) - v
+        worth = self.policy.q_of(batch, where, said).amin(0) - v
         sizes = said.lengths[:, 0].cpu().numpy()
         tokens = said.tokens[:, 0].cpu().numpy()
         answers = [row[:size] for row, size in zip(tokens, sizes, strict=True)]
-        whole = continued(sequences, rows[batch.begins].cpu().numpy(), answers)
+        whole = continued(sequences, rows[where].cpu().numpy(), answers)
         if self.policy.masker is not None:
             whole.add_states(self.policy.masker)
         log_probs = self._all_log_probs(whole, self.policy.sequence_log_prob)

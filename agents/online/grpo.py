@@ -155,11 +155,11 @@ class GRPO(GroupAlgorithm):
         self.epsilon_high = epsilon_high
         self.baseline, self.scale_rewards = baseline, scale
         self.credit, self.credit_kwargs = credit, _settings_of(credit, credit_kwargs)
-        self.turn_gamma = gamma
         self.truth_gain = truth_gain
         self._branches: Branches | None = None
         self._values = np.zeros(0)
         super().__init__(policy, env, **kwargs)
+        self.gamma = gamma
 
     def _setup_model(self) -> None:
         super()._setup_model()
@@ -175,10 +175,11 @@ class GRPO(GroupAlgorithm):
                 f"GRPO: credit={self.credit!r} adds rewards to values in their own unit, got an "
                 "env that scales rewards; give VecNormalize norm_reward=False"
             )
-        if self.credit == "privileged" and self.n_envs < 2:
+        by_itself = self.baseline == "batch" and self.credit in ("turn", "exact")
+        if self.env is not None and self.n_envs < 2 and self.credit != "prefix" and not by_itself:
             raise ValueError(
-                'GRPO: credit="privileged" fits the values of a dialogue to the others, got an env '
-                "of 1 dialogue; expected at least 2"
+                f"GRPO: baseline={self.baseline!r} with credit={self.credit!r} compares dialogues, "
+                "got an env of 1 dialogue; expected at least 2"
             )
 
     # The rollout
@@ -264,7 +265,7 @@ class GRPO(GroupAlgorithm):
             known, left = self._state_values(said)
         elif self.credit == "anchor":
             known = self.rollout_buffer.steps("situations")
-        how = self.credit, self.baseline, self.scale_rewards, self.turn_gamma
+        how = self.credit, self.baseline, self.scale_rewards, self.gamma
         own = (self.credit_kwargs.get(name, 0.0) for name in ("weight", "trace"))
         rest = self._groups, known, left, self.processes.sums
         return credited(Credit(*how, *own), rewards, said, ends, *rest)

@@ -82,7 +82,6 @@ class SequenceAlgorithm(OnlineAlgorithm):
 
     def _setup_model(self) -> None:
         super()._setup_model()
-        self.clip_range = FloatSchedule(self.clip_range)  # `load` may have put a number there
         self.served = None if self.server is None else self._make_sampler(self.server)
 
     def _make_sampler(self, server: RolloutServer) -> ServedSampler:
@@ -104,7 +103,8 @@ class SequenceAlgorithm(OnlineAlgorithm):
     ) -> dict[int, dict[str, Any]] | None:
         """Say one token in each dialogue, or each of those `playing`, and keep what came of it.
 
-        Rows that rest are not read, and what their env makes of a token of no meaning is not seen.
+        Rows that rest are not read, and what their env makes of the first token that may be said
+        is not seen. Where a callback stops, the next `learn` goes on from what is seen then.
 
         Returns:
             The infos of the dialogues that ended, by row; None when a callback asked to stop.
@@ -121,6 +121,9 @@ class SequenceAlgorithm(OnlineAlgorithm):
             return filled
 
         actions = of_all(said, np.int64)
+        if self.env_masks and len(rows) < env.num_envs:
+            resting = np.flatnonzero(~playing)  # type: ignore[operator]
+            actions[resting] = self._asked_masks(env, resting).argmax(1)
         new_obs, rewards, dones, infos = env.step(actions)
         if len(rows) < env.num_envs:
             dones = of_all(dones[rows], bool)
@@ -130,6 +133,7 @@ class SequenceAlgorithm(OnlineAlgorithm):
         self.num_timesteps += len(rows) * self.processes.count
         callback.update_locals(locals())
         if not callback.on_step():
+            self._last_obs, self._last_episode_starts = new_obs, dones  # type: ignore[assignment]
             return None
         self._update_info_buffer(infos, dones)
         step = {
@@ -172,9 +176,13 @@ class SequenceAlgorithm(OnlineAlgorithm):
     def _masks(self, env: VecEnv, seen: Observed) -> np.ndarray | Tensor | None:
         """Masks (b, V) bool that have to be kept; None leaves them to the automaton."""
         if self.env_masks:
-            indices = None if seen.rows is None else seen.rows.tolist()
-            return np.stack(env.env_method("action_masks", indices=indices)).astype(bool)
+            return self._asked_masks(env, seen.rows)
         return seen.allowed if self._keeps_masks else None
+
+    def _asked_masks(self, env: VecEnv, rows: np.ndarray | None) -> np.ndarray:
+        """Masks (b, V) bool that the env says of `rows`, or of all."""
+        indices = None if rows is None else rows.tolist()
+        return np.stack(env.env_method("action_masks", indices=indices)).astype(bool)
 
     @property
     def _keeps_masks(self) -> bool:
@@ -272,10 +280,13 @@ class SequenceAlgorithm(OnlineAlgorithm):
         [decisions] = self.processes.sums(len(sequences))
         count = max(1, round(decisions / (self.batch_size * self.processes.count)))
         for chosen in self._minibatches(count):
+            own = int(sequences.sizes[chosen].sum())
+            if not any(self.processes.sums(own)):  # a sequence larger than a minibatch leaves some
+                continue
             metrics = self.updater.backward(
                 self.loss,
                 self.batches(chosen),
-                int(sequences.sizes[chosen].sum()),
+                own,
                 spare=lambda: self._batch(sequences.shortest(), self.rollout.advantages),
             )
             moved = metrics.get("approx_kl", 0.0)  # none of a minibatch without a sequence

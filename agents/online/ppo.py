@@ -105,8 +105,6 @@ class SequencePPO(SequenceAlgorithm):
 
     def _setup_model(self) -> None:
         super()._setup_model()
-        if self.clip_range_vf is not None:
-            self.clip_range_vf = FloatSchedule(self.clip_range_vf)
         if self.value_learning_rate is not None and self.processes.sharded:
             raise ValueError(
                 f"{self.algorithm}: value_learning_rate is unavailable with sharded weights "

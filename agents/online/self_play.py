@@ -174,11 +174,13 @@ class SelfPlay:
                     f"{type(learner).__name__} with another env"
                 )
             known = learner.credit in ("episode", "turn")
-            if learner.resample or not known or learner.processes.count > 1:
+            several = learner.processes.count > 1
+            if learner.resample or learner.truth_gain or not known or several:
                 raise ValueError(
-                    "SelfPlay: resample, credits but 'episode' and 'turn', and several processes "
-                    f"are unavailable; got resample={learner.resample}, credit={learner.credit!r} "
-                    f"and {learner.processes.count} process(es) for {party!r}"
+                    "SelfPlay: resample, truth_gain, credits but 'episode' and 'turn', and several "
+                    f"processes are unavailable; got resample={learner.resample}, truth_gain="
+                    f"{learner.truth_gain}, credit={learner.credit!r} and "
+                    f"{learner.processes.count} process(es) for {party!r}"
                 )
         sizes = {party: learner.group_size for party, learner in learners.items()}
         if len(set(sizes.values())) > 1:

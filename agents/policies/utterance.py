@@ -203,7 +203,19 @@ class UtteranceGPTPolicy(ValueGPTPolicy):
         said = self.plans.say(
             self, tokens, self.best_of, own.candidates, own.max_tokens, deterministic
         )
-        return torch.from_numpy(said).to(self.device)
+        chosen = torch.from_numpy(said).to(self.device)
+        return chosen if action_masks is None else self._within(chosen, observation, action_masks)
+
+    def _within(self, chosen: Tensor, observation: PyTorchObs, masks: MASK_TYPES) -> Tensor:
+        """Tokens (B,) of plans; where masks (B, V) forbid one, the likeliest that is allowed.
+
+        The next observation does not go on with such a plan, so that the rest is planned anew.
+        """
+        allowed = torch.as_tensor(masks, device=self.device).bool().view(len(chosen), -1)
+        fits = allowed.gather(1, chosen[:, None])[:, 0]
+        if bool(fits.all()):
+            return chosen
+        return torch.where(fits, chosen, self.get_distribution(observation, masks).mode())
 
     def utter(
         self,

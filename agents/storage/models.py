@@ -23,6 +23,7 @@ from stable_baselines3.common.utils import check_for_correct_spaces
 from agents.registry import NETWORK_KEYS, POLICIES, find, home_of, load_class, name_of, named, names
 from agents.storage.archive import MODEL, Archive, ForeignFile, model_archive, write_archive
 from agents.storage.base_weights import without_bases
+from agents.storage.changed_settings import reference_of, understood
 from agents.storage.locate import (
     beside,
     fetched_agent,
@@ -33,7 +34,7 @@ from agents.storage.locate import (
     with_tokenizer,
 )
 from agents.storage.pickled import learned_normalized, read_pickled, take_statistics
-from agents.storage.state import OPTIMIZER, is_optimizer, load_state
+from agents.storage.state import OF_REFERENCE, OPTIMIZER, REFERENCE, is_optimizer, load_state
 from agents.storage.values import Unpacker
 from dialgym.io.hub import PREFIX, commits, pinned_names
 from dialgym.io.objects import without_module
@@ -166,16 +167,22 @@ def read_model(
     cls = _class_of(cls, archive)  # first: it loads the modules of what its settings name
     settings = archive.read("settings", ("attributes", "variables"))
     saved = pinned_names(settings["attributes"], archive.read("algorithm").get("hub", {}))
-    attributes = {**saved, **(custom_objects or {}), **changes}
+    changes = {**(custom_objects or {}), **changes}
+    attributes = {**saved, **changes}
     attributes = with_pretrained(attributes, lambda source: moved(source, path))
     attributes = with_tokenizer(attributes, lambda source: beside(path, source))
     _resolve_names(cls, attributes, Unpacker({}, trust, archive.name))
+    attributes |= understood(cls, attributes["policy_class"], saved, changes)
+    if other := reference_of(attributes) != reference_of(saved):
+        attributes = {n: v for n, v in attributes.items() if n not in OF_REFERENCE}
     if env is not None:
         env = _fitting(cls, env, attributes, force_reset)
     model = cls(policy=attributes["policy_class"], env=env, device=device, _init_setup_model=False)
     model.__dict__.update(attributes)
     model._setup_model()
-    load_state(archive, model, model.set_parameters, device=device)
+    load_state(archive, model, model.set_parameters, {REFERENCE} if other else set(), device=device)
+    if hasattr(model, "policy_given"):
+        model.policy_given(changes)
     for name, value in settings["variables"].items():
         if value is not None:
             recursive_setattr(model, f"{name}.data", value.to(model.device))
@@ -236,7 +243,7 @@ class SafeFiles:
             own.set_parameters(load_path_or_dict, **options)
         else:
             archive = model_archive(saved_model(load_path_or_dict))
-            load_state(archive, self, own.set_parameters, **options)
+            load_state(archive, self, own.set_parameters, (), **options)
 
 
 # Writing

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import torch
@@ -16,12 +16,18 @@ from agents.storage.pickled import check_model_finite
 OPTIMIZER = "optimizer"
 REFERENCE = "reference"
 """The policy that divergence is measured from, which learning makes where a file has none."""
+OF_REFERENCE = ("reference_made_by", "reference_is_set")
+"""Attributes of a model that are about its reference."""
 TRUST_REGION = "trust_region"
 """The slow average of a policy, which begins as the policy itself where a file has none."""
 
 
 def load_state(
-    archive: Archive, model: Any, set_parameters: Callable[..., None], **options: Any
+    archive: Archive,
+    model: Any,
+    set_parameters: Callable[..., None],
+    kept: Collection[str] = (),
+    **options: Any,
 ) -> None:
     """Give a model the state of its networks and optimizers in a file.
 
@@ -29,12 +35,13 @@ def load_state(
         archive: of the file.
         model: of which this is the state.
         set_parameters: its own method, or that of its parent.
+        kept: networks that keep the state that they have.
         options: further arguments of that.
 
     Raises:
         ValueError: the state is of other networks than the model's, or not finite.
     """
-    parameters = _parameters(archive, model)
+    parameters = _parameters(archive, model, kept)
     try:
         set_parameters(parameters, **options)
     except (ValueError, *MALFORMED) as error:
@@ -50,14 +57,14 @@ def is_optimizer(model: BaseAlgorithm, name: str) -> bool:
     return isinstance(recursive_getattr(model, name), torch.optim.Optimizer)
 
 
-def _parameters(archive: Archive, model: Any) -> dict[str, Any]:
+def _parameters(archive: Archive, model: Any, kept: Collection[str]) -> dict[str, Any]:
     """Networks and optimizers of a file; where it has no state of optimizers, the model's own.
 
     So it is with a reference: settings given to `load` may ask for one, or for none any more.
     """
     saved, own = archive.read("algorithm"), model.get_parameters()
     named = [name for name in saved["networks"] if name in own or name != REFERENCE]
-    networks = {name: archive.read(name) for name in named}
+    networks = {name: archive.read(name) for name in named if name not in kept}
     for name, digests in saved.get("bases", {}).items():
         if name in networks:
             network = recursive_getattr(model, name)

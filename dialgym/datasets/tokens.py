@@ -34,6 +34,11 @@ class TokenBatch(NamedTuple):
     lengths: np.ndarray  # (B,) int64, tokens that are not PAD
     rows: np.ndarray  # (B,) int64, which dialogues of the dataset they are
 
+    @property
+    def cut_off(self) -> np.ndarray:
+        """(B,) bool: ended by a limit alone, and not by the rules as well."""
+        return self.truncated & ~self.terminated
+
 
 @dataclass(frozen=True, eq=False)
 class TokenData:

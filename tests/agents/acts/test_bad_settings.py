@@ -8,7 +8,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 
 import agents
 import dialgym
-from agents import A2C, BBQN, DQN, GDPL, MADPL, PG, Committee, FeudalDQN, FeudalGain, GPSarsa
+from agents import A2C, BBQN, DQN, ENAC, GDPL, MADPL, PG, Committee, FeudalDQN, FeudalGain, GPSarsa
 from tests.support.act_mdps import five_states, vec_env
 from tests.support.slot_mdp import slot_vec_env
 
@@ -20,6 +20,8 @@ SETTINGS = [
     (BBQN, {"divergence": "reverse"}, "divergence of BBQN must be one of 'kl', 'alpha'"),
     (BBQN, {"alpha": 0}, "BBQN: expected alpha to be a number above 0 to 1; got 0"),
     (BBQN, {"n_samples": 0}, "BBQN: " + COUNT.format("n_samples")),
+    (BBQN, {"divergence": "alpha", "kl_coef": 0}, "'alpha': expected kl_coef to be a number above"),
+    (ENAC, {"batch_size": 8, "damping": 0}, "with batch_size: expected damping to be a number ab"),
     (DQN, {"n_steps": 0}, "DQN: " + COUNT.format("n_steps")),
     (
         DQN, {"n_steps": 2, "policy_kwargs": {"curiosity": {"scale": 0.01}}},

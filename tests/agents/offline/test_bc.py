@@ -47,7 +47,10 @@ def test_a_truncated_dialogue_ends_with_a_state_without_a_decision(games):
     batch = games.tokens().batch(np.arange(4), trim=True)
     cut = np.array([False, True, False, True])
     whole = decisions_of(batch, torch.device("cpu"))
-    more = decisions_of(batch._replace(truncated=cut), torch.device("cpu"))
+    both = decisions_of(batch._replace(truncated=cut, terminated=~cut | cut), torch.device("cpu"))
+    assert both.sizes.tolist() == whole.sizes.tolist()  # what the rules end has no state after it
+    batch = batch._replace(truncated=cut, terminated=~cut)
+    more = decisions_of(batch, torch.device("cpu"))
     assert (more.sizes - whole.sizes).tolist() == [0, 1, 0, 1]
     for row in (1, 3):
         last = more.first[row + 1] - 1

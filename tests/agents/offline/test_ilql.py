@@ -269,7 +269,8 @@ def test_targets_are_copied_at_intervals(games):
 def test_the_learners_tag_follows_what_a_limit_cut_off(games):
     tokens = games.tokens()
     batch = tokens.batch(np.arange(3), trim=True)
-    batch = batch._replace(truncated=np.array([True, True, False]))
+    cut = np.array([True, True, False])
+    batch = batch._replace(truncated=cut, terminated=~cut)
     own = batch.is_action.copy()  # the second ended in the learner's own words
     own[1, batch.lengths[1] - 1] = True
     batch = batch._replace(is_action=own)

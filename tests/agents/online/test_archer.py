@@ -215,6 +215,13 @@ def test_utterances_at_the_windows_end_are_valued_as_far_as_they_fit():
     assert model.policy.q_of(batch, begun, said).isfinite().all()
 
 
+def test_a_dialogue_that_a_limit_cut_off_in_a_full_window_is_not_gone_on_with():
+    env = dialgym.sb3_vec_env("dialgym/TwentyQuestions-8-v0", 8, seed=0, window=20)
+    more = {"n_steps": 60, "critic_steps": 1, "warmup": 0, "policy_kwargs": SMALL, "seed": 0}
+    model = ArCHer("GPTPolicy", env, **more).learn(100)
+    assert (model.rollout.sequences.lengths <= 20).all()
+
+
 def test_what_it_cannot_do_is_one_clear_error():
     env = dialgym.sb3_vec_env("dialgym/Wordle-20-v0", 2)
     with pytest.raises(ValueError, match=r"ArCHer: .* masks follow from its constraint"):

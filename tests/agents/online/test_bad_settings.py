@@ -5,6 +5,7 @@ import math
 import pytest
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.policies import ActorCriticPolicy
+from stable_baselines3.common.vec_env import VecNormalize
 
 from agents import GRPO, NLPO, ExpertIteration, SequencePPO
 from agents.online.groups import GroupAlgorithm
@@ -32,6 +33,12 @@ SETTINGS = [
     ),
     (GRPO, {"credit": "prefix", "credit_kwargs": {"count": 0}}, "expected count to be a whole num"),
     (GRPO, {"baseline": "other"}, "baseline.*GRPO"),
+    (
+        GRPO,
+        {"group_size": None, "env": make_vec_env(Echo, 1)},
+        "compares dialogues, got an env of 1 dialogue",
+    ),
+    (SequencePPO, {"env": VecNormalize(make_vec_env(Echo, 2))}, "give VecNormalize norm_obs=False"),
     (ExpertIteration, {"top": 0}, "expected top to be a number above 0 to 1; got 0"),
     (NLPO, {"top_p": 0}, "expected top_p to be a number above 0 to 1; got 0"),
     (NLPO, {"top_p": "most"}, "expected top_p to be a number above 0 to 1; got 'most'"),

@@ -350,9 +350,31 @@ def test_what_stays_without_variance_has_no_advantage():
     model.train()
 
 
-def test_a_minibatch_smaller_than_a_dialogue_moves_nothing():
+@pytest.mark.parametrize(
+    "settings", [{}, {"loss_type": "dr_grpo"}, {"compute": {"autocast": "fp16"}}], ids=str
+)
+def test_a_minibatch_smaller_than_a_dialogue_moves_nothing(settings):
     """There are then fewer dialogues than minibatches, and some have none."""
     env = make_vec_env(lambda: Echo(turns=2, said=2), 4, seed=0)
-    more = {"n_steps": 20, "batch_size": 2, "policy_kwargs": SMALL, "target_kl": 0.5}
+    more = {"n_steps": 20, "batch_size": 2, "policy_kwargs": SMALL, "target_kl": 0.5, **settings}
     model = GRPO("GPTPolicy", env, group_size=4, seed=0, device="cpu", **more).learn(24)
     assert model.logger.name_to_value["train/approx_kl"] < 0.5
+
+
+class Closed(Echo):
+    """Token 0 may not be said, and is an error."""
+
+    def action_masks(self):
+        masks = np.ones(self.action_space.n, bool)
+        masks[0] = False
+        return masks
+
+    def step(self, action):
+        assert action != 0
+        return super().step(action)
+
+
+def test_dialogues_that_rest_say_what_their_env_allows():
+    env = make_vec_env(lambda: Closed(said=2), 8, seed=0)
+    more = {"n_steps": 20, "policy_kwargs": {**SMALL, "mask": False}, "env_masks": True}
+    GRPO("GPTPolicy", env, group_size=4, seed=0, **more).learn(40)

@@ -175,8 +175,9 @@ def test_features_and_masks_beside_the_tokens():
         (lambda p, m: m.update(user=m["system"]), r"a GRPO made with sides\['user'\]"),
         (
             lambda p, m: setattr(m["user"], "resample", 1),
-            "resample, credits but 'episode' and 'turn', and",
+            "resample, truth_gain, credits but 'episode' and 'turn', and",
         ),
+        (lambda p, m: setattr(m["system"], "truth_gain", 1.0), "resample, truth_gain, .*gain=1.0"),
         (
             lambda p, m: setattr(m["user"], "group_size", 2),
             "expected one group_size, got {'system': 4",

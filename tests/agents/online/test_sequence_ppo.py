@@ -392,3 +392,19 @@ def test_padding_in_front_changes_nothing():
     sizes = [len(run.rollout.sequences.sizes) for run in runs]
     assert sizes[0] == sizes[1] < 60
     assert_close(*map(gradient, runs))
+
+
+def test_after_a_callback_has_stopped_it_goes_on_from_what_the_env_shows():
+    model = SequencePPO("GPTPolicy", make_vec_env(limited, 4, seed=0), **STEPS)
+    model.learn(1_000, callback=lambda found, _: found["self"].num_timesteps < 8)
+    shown = [env.unwrapped._observation() for env in model.env.envs]
+    np.testing.assert_array_equal(model._last_obs, shown)
+
+
+def test_the_norm_of_gradients_may_be_set_later():
+    model = SequencePPO("GPTPolicy", make_vec_env(limited, 2, seed=0), **STEPS)
+    model.max_grad_norm = 1e-9
+    before = model.policy.parameters_to_vector()
+    model.learn(20)
+    assert model.updater.max_grad_norm == 1e-9
+    assert np.isfinite(model.policy.parameters_to_vector() - before).all()

@@ -180,7 +180,7 @@ def test_the_privileged_critic_needs_truths_and_others():
     with pytest.raises(ValueError, match=r'credit="privileged" needs infos with `truth`'):
         model.learn(10)
     alone = dialgym.sb3_vec_env("TwentyQuestions-8-v0", 1, truths=True)
-    with pytest.raises(ValueError, match=r"fits the values of a dialogue to the others"):
+    with pytest.raises(ValueError, match=r"compares dialogues, got an env of 1"):
         GRPO("GPTPolicy", alone, policy_kwargs=SMALL, credit="privileged", group_size=None)
 
 
