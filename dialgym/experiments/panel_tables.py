@@ -74,7 +74,7 @@ def _cells(ranking: Ranking, i: int) -> list[str]:
     return [
         *cells,
         f"{len(row.scores)}",
-        f"{row.runs}",
+        row.runs,
         "-" if cpu is None else f"{cpu / 3600:.2f}",
     ]
 

@@ -117,9 +117,10 @@ class RankedPolicy:
         return float(np.mean([part.values.mean() for part in self.other_scores.values()]))
 
     @property
-    def runs(self) -> int:
-        """In the environment that has fewest."""
-        return min(len(part.seeds) for part in self.scores.values())
+    def runs(self) -> str:
+        """Number in each environment; the least and the most where they differ."""
+        low, *_, high = sorted(len(part.seeds) for part in [*self.scores.values()] * 2)
+        return f"{low}" if low == high else f"{low}-{high}"
 
     @cached_property
     def by_seed(self) -> np.ndarray:

@@ -57,10 +57,10 @@ class Hidden:
 
 
 def hide(state: Any, names: Iterable[str], task: str, party: str) -> Any:
-    """A copy of a state with `Hidden` in the place of the attributes named."""
+    """A copy of a state with `Hidden` in the place of the attributes named, once."""
     seen, put = state.copy(), object.__setattr__
     for name in names:
-        put(seen, name, Hidden(getattr(seen, name), (task, party, name)))
+        put(seen, name, Hidden(reveal(getattr(seen, name)), (task, party, name)))
     return seen
 
 

@@ -401,7 +401,7 @@ def test_a_panel_is_ranked_by_rows_of_its_fidelity(tmp_path):
     short = "\n".join(row.replace("0,4000", f"{seed},500") for seed in (1, 2))
     (tmp_path / "a.csv").write_text(f"{head}\n{row}\n{short.replace('0.9', '0.1')}\n")
     board = ranking_of_csv(other, tmp_path)
-    assert (board["a"].estimate.value, board["a"].runs) == (90, 1)
+    assert (board["a"].estimate.value, board["a"].runs) == (90, "1")
     assert "Left out, as trainings that were cut short: a (2)." in ranking_caption(board)
     (tmp_path / "a.csv").write_text(f"{head}\n{short}\n")
     with pytest.raises(ValueError, match=r"of fidelity correct after 4000 dialogues, got none"):

@@ -171,7 +171,9 @@ def test_what_a_system_sees_of_each_task_hides_something(entry):
     state = task.initial(np.random.default_rng(0))
     seen = task.observed(state, SYSTEM)
     other = "user"
-    assert list(task.transcript(seen, SYSTEM)) == list(task.transcript(state, SYSTEM))
+    twice = task.observed(seen, SYSTEM)  # as a language model does with what a player has hidden
+    for hidden in (seen, twice):
+        assert list(task.transcript(hidden, SYSTEM)) == list(task.transcript(state, SYSTEM))
     if any(line.private for line in task.transcript(state, other)):
         with pytest.raises(HiddenStateError):
             list(task.transcript(seen, other))
