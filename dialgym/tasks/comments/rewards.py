@@ -1,5 +1,6 @@
 """Rewards of a comment: how it was or would be received, and how toxic it is."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,6 +23,10 @@ TRANSFORMS: Mapping[str, Callable[[Any], Any]] = {
     "log": lambda scores: np.sign(scores) * np.log1p(np.abs(scores)),
 }
 """Functions of scores, by name."""
+TOKEN = re.compile(r"\w\w")
+"""A text has a TF-IDF vector if this is in it."""
+Pair = tuple[str, str]
+"""A parent and a comment."""
 LOGGED = "score"
 """The label of a comment of the data, as a number made of its score."""
 
@@ -41,7 +46,8 @@ class Score(Reward):
         bounds: lowest and highest score of the data; predictions are kept within.
 
     Raises:
-        ValueError: the data has no scores, or no training split.
+        ValueError: the data has no scores, or no training split, or nothing in that has a score and
+            a word of two letters to learn from.
     """
 
     name: ClassVar[str] = "score"
@@ -58,6 +64,12 @@ class Score(Reward):
             raise ValueError(
                 f"Comments: the data {str(self.data)!r} has no scores to be rewarded with. "
                 "Give data with a column score, or another reward=."
+            )
+        if not _columns(self._training()[0]):
+            raise ValueError(
+                f"Comments: no row in the training split of the data {str(self.data)!r} has both a "
+                "score and a word, so that scores cannot be predicted. Give such rows, or another "
+                "reward= or model=."
             )
         object.__setattr__(self, "bounds", (float(scores.min()), float(scores.max())))
 
@@ -82,11 +94,15 @@ class Score(Reward):
 
     @cached_property
     def _regression(self) -> Any:
+        pairs, scores = self._training()
+        return _regression(_columns(pairs)).fit(pairs, scores)
+
+    def _training(self) -> tuple[list[Pair], np.ndarray]:
+        """Parents and comments of the training split that have scores, and these."""
         corpus = load_corpus(self.data, "train")
         scores = transformed(corpus.scores, self.transform)
         rows = np.flatnonzero(np.isfinite(scores)).tolist()
-        pairs = [(corpus.parents[i], corpus.comments[i]) for i in rows]
-        return _regression().fit(pairs, scores[rows])
+        return [(corpus.parents[i], corpus.comments[i]) for i in rows], scores[rows]
 
 
 def transformed(scores: np.ndarray, transform: str) -> np.ndarray:
@@ -95,13 +111,18 @@ def transformed(scores: np.ndarray, transform: str) -> np.ndarray:
     return found
 
 
-def _regression() -> Any:
-    """A regression on pairs of texts."""
+def _columns(pairs: Sequence[Pair]) -> list[int]:
+    """The places in pairs where some text has a token: without one there is nothing to fit."""
+    return [i for i in (0, 1) if any(TOKEN.search(pair[i]) for pair in pairs)]
+
+
+def _regression(places: Sequence[int]) -> Any:
+    """A regression on the texts in these places of pairs."""
     compose = require("sklearn.compose", "rewards", "a model of scores")
     text = require("sklearn.feature_extraction.text", "rewards", "a model of scores")
     linear = require("sklearn.linear_model", "rewards", "a model of scores")
     pipeline = require("sklearn.pipeline", "rewards", "a model of scores")
-    columns = [(str(i), text.TfidfVectorizer(sublinear_tf=True), i) for i in (0, 1)]
+    columns = [(str(i), text.TfidfVectorizer(sublinear_tf=True), i) for i in places]
     return pipeline.make_pipeline(compose.ColumnTransformer(columns), linear.Ridge())
 
 

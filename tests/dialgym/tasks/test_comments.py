@@ -131,6 +131,14 @@ def test_other_comments_have_a_predicted_score(path):
     assert {reward_of(signs, text, 0).rewards["system"] for text in texts} <= {-1.0, 1.0}
 
 
+@pytest.mark.parametrize("settings", [{"reward": "score", "scores": "sign"}, {"reward": "model"}])
+def test_scores_are_predicted_without_parents(tmp_path, settings):
+    rows = [{"comment": row["comment"], "score": row["score"]} for row in ROWS]
+    task = Comments(write_jsonl(tmp_path / "c.jsonl", rows), **settings)
+    good, bad = (reward_of(task, text).rewards["system"] for text in ("More flour.", "You fool."))
+    assert good > bad
+
+
 def test_the_model_predicts_even_what_is_known(path):
     known, predicted = (Comments(path, reward=name) for name in ("score", "model"))
     text = ROWS[0]["comment"]
@@ -304,6 +312,7 @@ def test_a_column_that_is_empty_throughout_is_told(tmp_path):
         ([{"comment": "a", "score": "many"}], "line 1: expected a number as score; got 'many'"),
         ([{"comment": "a", "toxicity": 3}], "line 1: expected a toxicity of 0, 1 or 2; got 3"),
         ([{"comment": "a"}], r"has no scores to be rewarded with.*another reward="),
+        ([{"comment": "a", "score": 1}], "no row in the training split .* both a score and a word"),
         ([{"comment": "[deleted]"}], "has no comments. Give data that has at least one"),
     ],
 )
