@@ -254,6 +254,8 @@ def _current(state: DeskState) -> Request | None:
 
 def user(domain: DeskDomain, state: DeskState, act: DeskAct) -> int | None:
     """Let the user act; of a use of its device the bits of that, else None."""
+    if act.op == WHICH and act.number == act.name:  # of a device: its text names nothing either
+        act = NOTHING
     op = act.op
     state.understood += op != NONE
     state.uses += 1

@@ -14,6 +14,8 @@ from dialgym.tasks.service_desk.domains import NONE
 from dialgym.tasks.service_desk.tracking import tracked
 from dialgym.tasks.service_desk.types import GET, DeskAct
 from dialgym.testing import check_batch, check_returns, check_task, check_views
+from dialgym.views.act_env import ActEnv
+from dialgym.views.act_vector_env import ActVectorEnv
 from tests.support.by_day import by_day
 from tests.support.desk_dialogues import (
     ENGLISH,
@@ -138,6 +140,17 @@ def test_other_users_have_batches_too(user):
     task = ServiceDesk("phone", turns=10)
     assert task.batch(2, "system", task.speaker_named("user", user)) is not None
     check_batch(task, num_envs=3, steps=60, simulator=user)
+
+
+def test_a_user_who_is_asked_which_device_says_nothing_in_a_batch_either():
+    task = ServiceDesk("phone")
+    goal = first_goal(lambda goal: goal.requests[0].kind == task.domain.internet, "phone")
+    ask = task.acts["system"].names.index("ask line")
+    single, batch = ActEnv(task), ActVectorEnv(task, 1)
+    for env in (single, batch):
+        env.reset(seed=0, options={"goal": goal})
+    for _ in range(3):
+        np.testing.assert_equal(single.step(ask)[0], batch.step([ask])[0][0])
 
 
 def test_every_act_of_both_parties_is_read_as_that_act():
