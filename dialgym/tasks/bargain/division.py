@@ -43,6 +43,8 @@ ADDS = frozenset(("throw", "add", "another", "more", "plus"))
 """Words by which an amount comes to that of the offer before."""
 PAUSES = frozenset(("and", "then", "while", "please", "if", "though"))
 """Words before which an amount of the kind named before may end."""
+LINKS = frozenset(("is", "are", "be", "go", "goes"))
+"""Verbs between kinds and the person behind who gets them."""
 EXCEPT = ("but", "except", "minus")
 SYNONYMS = {"basketball": "ball", "basketballs": "balls", "fire-wood": "firewood"}
 SYNONYMS |= {"wood": "firewood", "firewoods": "firewood", "foods": "food", "waters": "water"}
@@ -137,6 +139,9 @@ class Division:
         self.parts: list[int | None] = [None] * len(table)
         self.clause: list[tuple[int, int]] = []  # kinds and amounts since a person was named
         self.run = 0  # place in it from which on kinds follow one another
+        self.cut = 0  # the same from the last ``and`` on, where a new sentence may begin
+        self.subject = False  # the person named last came before what is theirs
+        self.linked = False  # one of `LINKS` came after the kind named last
         self.nobody: list[int] = []  # kinds named before anybody was
         self.own, self.named = True, False  # of the person named last
         self.amount: int | None = None
@@ -150,19 +155,27 @@ class Division:
         """Hear the words of a clause."""
         self.adds = self.before is not None and not ADDS.isdisjoint(words)
         self.divides = not self.strict or not DIVIDES.isdisjoint(words)
-        self.amount, self.run = None, len(self.clause)
+        self.amount, self.run, self.cut = None, len(self.clause), 0
+        self.subject = self.linked = False
         for at, (before, word, after) in enumerate(zip(["", *words], words, [*words[1:], ""])):
             if word in PAUSES or word in PERSONS:
                 self._close()
             if before in self.kinds and (word in PASSED or self._is_amount(word)):
                 self.run = len(self.clause)  # i get all books the hat is yours
+            if word == "and" and self.subject and self._may_begin(after):
+                self.cut = len(self.clause)  # i get all books and the hat is yours
             if word in REST:
                 self._rest(self.own != (before == "nothing"), "and" in words[max(at - 2, 0) : at])
             else:
                 self._hear(before, word, after)
         self._close()
 
+    def _may_begin(self, word: str) -> bool:
+        """Tell if a sentence may begin with a word: ``the hat and balls`` is one thing."""
+        return word in PASSED or _number(word, None) is not None or not (self.run or self.cut)
+
     def _hear(self, before: str, word: str, after: str) -> None:
+        self.linked |= word in LINKS and before != "to"
         if word in PERSONS:
             self._person(PERSONS[word], before in ("for", "to") or word in OWNED, word in OWNED)
         elif word in ("take", "keep") and before in STARTS:
@@ -204,16 +217,18 @@ class Division:
     def _person(self, own: bool, behind: bool = False, owner: bool = False) -> None:
         if behind:  # two balls for me, the rest to you
             if not self.rest_here or (self.joined and not self.named):
-                for kind, count in self.clause[self.run if owner else 0 :]:
+                start = max(self.run, self.cut) if self.linked else self.run if owner else 0
+                for kind, count in self.clause[start:]:
                     self._give(kind, count, own)
                 self.nobody = []
             self.rest = own if self.rest_here else self.rest
         self.own, self.named, self.amount = own, True, None
-        self.clause, self.rest_here, self.run = [], False, 0
+        self.clause, self.rest_here, self.run, self.cut = [], False, 0, 0
+        self.subject, self.linked = not behind, False
 
     def _kind(self, word: str, before: str) -> None:
         kind, count = self.kinds[word], self._count(word, before)
-        self.amount, self.topic = None, kind
+        self.amount, self.topic, self.linked = None, kind, False
         if count is not None:
             self._name(kind, count)
 

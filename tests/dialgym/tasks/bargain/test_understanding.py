@@ -89,6 +89,17 @@ def test_prices_in_thousands():
         ("2 books, rest for you", (2, 0, 0)),
         ("the hat is mine, the rest is yours", (0, 1, 0)),
         ("if i can have all books the hat and balls are yours", (2, 0, 0)),
+        ("i take 2 books and the hat is yours", (2, 0, 3)),
+        ("i take 2 books and hat is yours", (2, 0, 3)),
+        ("you take the hat and the books are mine", (2, 0, 0)),
+        ("i take 2 books and 1 hat and the balls are yours", (2, 1, 0)),
+        ("i want 1 book and 2 balls and the hat is yours", (1, 0, 2)),
+        ("i take 2 books 1 hat and the balls are for you", (2, 1, 0)),
+        ("i take 2 books and the balls will be yours", (2, 1, 0)),
+        ("i take 2 books and the hat and balls are yours", (2, 0, 0)),
+        ("the books are mine and the hat and the balls are yours", (2, 0, 0)),
+        ("i have 2 books and 1 hat for you", (0, 0, 3)),
+        ("i want the hat and the balls to be yours", (2, 0, 0)),
         ("you can have everything else but the hat", (0, 1, 0)),
         ("that doesn't work i want the hat and two balls", (0, 1, 2)),
         ("throw in a ball and we have a deal", (1, 0, 3)),  # to what was offered
@@ -107,6 +118,7 @@ def test_shares_and_what_they_refer_to(text, share):
         ("can i have all the firewood?", (1, 2, 3)),
         ("let's talk about water. you take 2 i take 1", (1, 1, 1)),
         ("2 of each for you", (1, 1, 1)),
+        ("i take 3 food and 1 water and the firewood is yours", (3, 1, 0)),
     ],
 )  # fmt: skip
 def test_kinds_that_are_not_named_are_as_they_were(text, share):
