@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence, Set
 from dialgym.language.spelled_numbers import in_digits
 from dialgym.tasks.bargain.wording import clauses
 
-ALL, HALF, NO_HALF = -1, -2, 1 << 20
-"""Amounts of a kind: all of it, half of it, and half of an odd number."""
+ALL, HALF, IMPOSSIBLE = -1, -2, 1 << 20
+"""Amounts of a kind: all of it, half of it, and what nobody can have: half of an odd number, -1."""
 AMOUNTS = dict.fromkeys(("a", "an", "single", "1st"), 1)
 AMOUNTS |= dict.fromkeys(("no", "none"), 0)
 AMOUNTS |= dict.fromkeys(("all", "both", "every"), ALL) | dict.fromkeys(("split", "half"), HALF)
@@ -49,7 +49,9 @@ EXCEPT = ("but", "except", "minus")
 SYNONYMS = {"basketball": "ball", "basketballs": "balls", "fire-wood": "firewood"}
 SYNONYMS |= {"wood": "firewood", "firewoods": "firewood", "foods": "food", "waters": "water"}
 SYNONYMS |= {"woods": "firewood", "bal": "ball", "bball": "ball"}
-_WORDS = re.compile(r"[a-z]+(?:['-][a-z]+)*|\d+(?:\.\d+)?(?:st)?")
+_WORDS = re.compile(r"[a-z]+(?:['-][a-z]+)*|(?:(?<!\S)-)?\d+(?:\.\d+)?(?:st)?")
+_MINUS = re.compile(r"(?<!everything )(?<!all )(?<!else )\bminus (?=\d)")
+_NO_COUNT = re.compile(r"-\d.*|\d+\.\d+")
 _NEEDS = re.compile(r"\b(need|like|love|prefer|important|favou?rite|value)\b")
 _WISHES = re.compile(r"\b(would|i'd|id) (?:really )?(?:like|love|prefer)\b")
 _NOT = r"(?:do(?:n'?t| not)|can'?t|cannot|can not|won'?t|will not|not|never)"
@@ -104,7 +106,7 @@ def share_of(
     Returns:
         The share, more or less than there is where the text says so; None where nothing is divided.
     """
-    text = _EVENLY.sub("split everything", _KEEPS.sub("keep ", in_digits(text)))
+    text = _EVENLY.sub("split everything", _KEEPS.sub("keep ", _MINUS.sub("-", in_digits(text))))
     several = len({kinds[word] for word in _WORDS.findall(text) if word in kinds}) > 1
     bare = (several and not kept) or bool(_WISHES.search(text)) or not _NEEDS.search(text)
     division = Division(table, kinds, single, bare, kept, before)
@@ -247,7 +249,7 @@ class Division:
 
     def _give(self, kind: int, count: int, own: bool) -> None:
         there = self.table[kind]
-        if self.adds and self.before is not None:  # one more of them
+        if self.adds and self.before is not None and count != IMPOSSIBLE:  # one more of them
             count = self.before[kind] + (count if own else -count)
             self.parts[kind] = min(max(count, 0), there)
         else:
@@ -286,7 +288,7 @@ class Division:
 def _amount(said: int, there: int) -> int:
     """An amount of a kind of which there is so much."""
     if said == HALF:
-        return NO_HALF if there % 2 else there // 2
+        return IMPOSSIBLE if there % 2 else there // 2
     return there if said == ALL else said
 
 
@@ -294,4 +296,6 @@ def _number(word: str, before: int | None) -> int | None:
     """The amount that a word says; else that of the words before."""
     if word.isdecimal():
         return int(word)
+    if _NO_COUNT.fullmatch(word):
+        return IMPOSSIBLE
     return AMOUNTS.get(word, before if word in PASSED else None)

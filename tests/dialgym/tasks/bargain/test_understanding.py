@@ -80,6 +80,7 @@ def test_prices_in_thousands():
         ("none of the books for me", (0, 1, 3)),
         ("both books for me, the others to you", (2, 0, 0)),
         ("everything but the hat", (2, 0, 3)),
+        ("everything minus 1 ball", (2, 1, 2)),
         ("you get the hat and nothing else", (2, 0, 3)),
         ("i'll give you the hat and the balls for the books", (2, 0, 0)),
         ("i can't give up the hat but you can have the rest", (0, 1, 0)),
@@ -159,6 +160,9 @@ def test_acts_of_people(text, act):
         (ITEMS, ["i take 2 books 0 hats and 0 balls"], "no way", None),
         (ITEMS, [], "my final offer", "You have made no offer yet."),
         (ITEMS, [], "i want 3 books", "There are 2 books 1 hat and 3 balls. To propose what "),
+        *((ITEMS, [], f"i take {amount}", "There are 2 books 1 hat and 3 balls. ")
+          for amount in ("1.5 balls", "-1 books", "minus 1 books", "minus two books and a hat")),
+        (ITEMS, ["i take 2 books 0 hats and 0 balls"], "give me 1.5 more balls", "There are 2 "),
         (ITEMS, [], "half of the hats", "There are 2 books 1 hat and 3 balls. To propose what "),
         (ITEMS, [], "let's split it evenly", "There are 2 books 1 hat and 3 balls. "),
         (ITEMS, [], "you look nice", "To propose what you get yourself, say for example: i take "),
