@@ -44,9 +44,15 @@ _REFUSED_BEFORE = re.compile(
     rf"\b{_NOT}\b(?! you\b)(?: (?!(?:than|below|under|over|above|beyond|past|as|up|to|mind|but"
     r"|so|if|how|i'd|i'll|let's|about)\b)[\w']+){0,5} ?(?:\$ ?)?$"
 )
+_REJECTED_BEFORE = re.compile(
+    r"\b(?:reject|decline|refuse(?: to)?|no to)(?: (?!(?:than|below|under|over|above|beyond|past|to"
+    r"|and|so|if|how|about|i|we|i'd|i'll|let's|my|say|propose|counter|instead)\b)[a-z']+){0,5} ?"
+    r"(?:\$ ?)?$"
+)
 _REFUSED_AFTER = re.compile(
     rf" ?(?:is|was|'s|would be|seems|sounds|will|does|would|for it)?(?: (?:just|still|really|far"
-    rf"|way|a|an|kind of|so|little|bit|tad))* (?:{_NOT}\b|too \w+|low\b|high\b|steep\b)"
+    rf"|way|a|an|kind of|so|little|bit|tad))* (?:{_NOT}\b|too \w+|low\b|high\b|steep\b"
+    r"|(?:rejected|declined|refused)\b)"
 )
 _MENTIONED_BEFORE = re.compile(
     r"\b(?:retails?|originally|paid|cost me|bought|goes|going|went|value|worth|book|ebay"
@@ -122,9 +128,9 @@ def _amounts(clause: str) -> list[Amount]:
 def _is_proposed(clause: str, one: re.Match[str]) -> bool:
     """Tell if a number is a price that is neither refused nor only spoken about."""
     before, after = clause[: one.start()], clause[one.end() :]
-    refused = _REFUSED_BEFORE.search(before) or _REFUSED_AFTER.match(after)
+    refused = any(pattern.search(before) for pattern in (_REFUSED_BEFORE, _REJECTED_BEFORE))
     mentioned = _MENTIONED_BEFORE.search(before) or _MENTIONED_AFTER.match(after)
-    return not (refused or mentioned)
+    return not (refused or _REFUSED_AFTER.match(after) or mentioned)
 
 
 def _amount(clause: str, one: re.Match[str]) -> Amount:

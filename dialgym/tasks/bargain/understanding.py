@@ -29,8 +29,8 @@ _INSISTS = re.compile(
     r" (?:do|go|pay|offer)|(?:price|i'm|am) (?:is )?firm)\b"
 )
 _REFUSES = re.compile(
-    r"^(no|nope|nah|sorry|never)\b|\bno[ .!]*$|\b(reject|decline|refuse|can't|cannot|can not"
-    r"|cant|don't accept|won't|no deal|no way|too (?:low|high|much|expensive|pricey|steep)"
+    r"^(no|nope|nah|sorry|never)\b|\bno[ .!]*$|\b(reject(?:ed)?|declined?|refused?|can't|cannot"
+    r"|can not|cant|don't accept|won't|no deal|no way|too (?:low|high|much|expensive|pricey|steep)"
     r"|not (?:accept|agree|enough|fair|good|possible|work|going|happening|interested|a chance)"
     r"|rather not|forget it|disagree|(?:do not|don't|dont) want (?:that|it))\b"
 )

@@ -54,6 +54,9 @@ def read(task, row, text, heard):
         ("I can't do 270, how about 240?", 240),
         ("couldn't you do 225?", 225),
         ("ok then 240?", 240),
+        ("i refuse to go above 240", 240),
+        ("i reject 270 i offer 240", 240),
+        ("i decline your offer and offer 240", 240),
         ("it is 2 years old and I paid 280, but I would take 255", 255),
     ],
 )  # fmt: skip
@@ -135,6 +138,8 @@ def test_kinds_that_are_not_named_are_as_they_were(text, share):
 )  # fmt: skip
 def test_prices_of_cars(text, deal):
     assert read(CARS, 0, text, SUV) == deal
+    assert read(CARS, 0, f"i decline 7000 dollars, {text}", SUV) == deal
+    assert read(CARS, 0, "i decline 7000 dollars", SUV) == "reject"
 
 
 @pytest.mark.parametrize(
@@ -143,7 +148,10 @@ def test_prices_of_cars(text, deal):
         ("deal!", "accept"), ("ok", "accept"), ("sounds fair to me.", "accept"),
         ("ok, 300 it is", "accept"), ("300 works for me, thanks", "accept"),
         ("You got yourself a deal", "accept"), ("fine, I'll take it", "accept"),
-        ("no way", "reject"), ("270 is too much", "reject"), ("not a chance", "reject"),
+        ("i decline 270 dollars", "reject"), ("i refuse to pay 270", "reject"),
+        ("i reject your offer of 270", "reject"), ("270 is rejected", "reject"),
+        ("no to 270", "reject"), ("no way", "reject"), ("270 is too much", "reject"),
+        ("not a chance", "reject"),
         ("that's my last word", "insist"), ("take it or leave it", "insist"),
         ("what is the lowest you would take?", "ask"), ("i'm out", "leave"),
         ("add the floor mats", None), ("let me think", None), ("210-220", None),
