@@ -227,12 +227,15 @@ class Wordle(Task):
         row = self._row(guess)
         if row is None:
             return INVALID
-        if self.hard_mode and not state.keeps_hints(patterns.letters([guess])).all():
+        if self.hard_mode and not self._keeps_hints(state, patterns.letters([guess])).all():
             return INVALID
         if self.host == "adversarial":
             counts = np.bincount(row[self.candidates(state)], minlength=patterns.PATTERNS)
             return int(counts.argmax())
         return int(row[state.secret])
+
+    def _keeps_hints(self, state: WordleState, words: np.ndarray) -> np.ndarray:
+        return state.keeps_hints(words, counted=self.feedback != "ilql")
 
     def _row(self, guess: str) -> np.ndarray | None:
         """The patterns (A,) of a guess against all answers, None if it is no legal guess."""
@@ -324,7 +327,7 @@ class Wordle(Task):
 
     def constraint(self, state: WordleState, party: str) -> Constraint:
         if party == SYSTEM and self.mask == "words" and self.hard_mode and state.guesses:
-            keeps = state.keeps_hints(self.guess_letters)
+            keeps = self._keeps_hints(state, self.guess_letters)
             return WordTrie(self.guesses[i] for i in np.flatnonzero(keeps))
         return self.union_constraint(party)
 

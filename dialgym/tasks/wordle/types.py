@@ -41,8 +41,12 @@ class WordleState:
             self.filtered,
         )
 
-    def keeps_hints(self, words: np.ndarray) -> np.ndarray:
-        """(k,) bool of words as letters (k, 5): green letters stay, yellow ones come again."""
+    def keeps_hints(self, words: np.ndarray, counted: bool = True) -> np.ndarray:
+        """(k,) bool of words as letters (k, 5): green letters stay, yellow ones come again.
+
+        A letter that was coloured twice comes twice, if the colours are `counted`: by ILQL's
+        feedback one such letter of the secret colours both.
+        """
         keeps = np.ones(len(words), bool)
         for guess, pattern in zip(self.guesses, self.patterns):
             if pattern == INVALID:
@@ -51,5 +55,5 @@ class WordleState:
             said = letters([guess])[0]
             keeps &= (words == said)[:, colours == 2].all(1)
             for letter, count in Counter(said[colours > 0].tolist()).items():
-                keeps &= (words == letter).sum(1) >= count
+                keeps &= (words == letter).sum(1) >= (count if counted else 1)
         return keeps

@@ -78,6 +78,17 @@ def test_hard_mode_holds_to_the_hints():
     assert {task.guesses[i] for i in np.flatnonzero(keeps)} == set(words.words)
 
 
+def test_hard_mode_allows_the_secret_by_ilqls_feedback():
+    """It colours each e of a guess, though the secret has only one."""
+    task = Wordle(hard_mode=True, constraint="words", feedback="ilql")
+    state, _ = play(task, ["speed"], "abide")
+    assert {"abide", "dance"} <= set(task.constraint(state, "system").words)
+    state, _ = play(task, ["speed", "abbot", "abide"], "abide")
+    assert replies(state)[1:] == ["invalid", "g g g g g"]
+    state, _ = play(Wordle(hard_mode=True), ["creed", "under", "elder"], "elder")
+    assert replies(state) == ["b y y g y", "invalid", "g g g g g"]  # two letters e
+
+
 def test_the_adversary_keeps_the_most_words():
     task = Wordle(answers=SMALL, guesses="answers", host="adversarial")
     state, _ = play(task, ["crane"])
