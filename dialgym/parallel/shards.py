@@ -105,7 +105,9 @@ class ShardedVectorEnv(SpecMixin, gym.vector.VectorEnv):
         self._require_idle("reset")
         if mask is not None and self._failed:
             raise self._unlike()
-        self._check_options(others)
+        begun = np.arange(n) if mask is None else np.flatnonzero(mask)
+        others = self._options_of_rows(others, begun)
+        self._check_options(others, begun)
         parts = [
             (
                 seeds and seeds[rows],
@@ -119,12 +121,22 @@ class ShardedVectorEnv(SpecMixin, gym.vector.VectorEnv):
         self._failed &= mask is not None
         return seen, info if mask is None else restricted(info, mask)
 
-    def _check_options(self, options: Options) -> None:
+    def _options_of_rows(self, options: Options, begun: np.ndarray) -> Options:
+        """The options, a mapping for each row where the task takes a list of values for them."""
+        if not options or not isinstance(options, Mapping):
+            return options
+        several = self.task.options_of_rows(options, len(begun))
+        if len(several) != len(begun):
+            return options
+        own = dict(zip(begun.tolist(), several))
+        return [own.get(row, {}) for row in range(self.num_envs)]
+
+    def _check_options(self, options: Options, begun: np.ndarray) -> None:
         """Raise the task's ValueError where options would be refused, before a worker begins any.
 
         A dialogue is begun by a generator of its own, and thrown away.
         """
-        for rows, common in rows_by_options(np.arange(self.num_envs), options):
+        for rows, common in rows_by_options(begun, options):
             for own in filter(None, self.task.options_of_rows(common, len(rows))):
                 self.task.initial(np.random.default_rng(0), own)
 

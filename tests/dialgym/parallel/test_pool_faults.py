@@ -189,6 +189,20 @@ def test_each_row_has_its_own_options(pools):
             env.reset(options=options[:4])
 
 
+def test_each_row_has_its_own_value_of_an_option():
+    """Of a task that takes a list of them: one for each row that begins."""
+    settings = {"autoreset_mode": "Disabled"}
+    pool = gym.make_vec("dialgym/Comments-v0", 3, workers=2, **settings)
+    twin = gym.make_vec("dialgym/Comments-v0", 3, **settings)
+    mask = np.array([False, True, True])
+    for options in ({"index": [4, 5, 6]}, {"index": [7, 8], "reset_mask": mask}, {"index": 9}):
+        assert same(pool.reset(seed=0, options=options), twin.reset(seed=0, options=options))
+    for env in (pool, twin):
+        with pytest.raises(ValueError, match=r"one for each of the 3 rows; got 2"):
+            env.reset(options={"index": [4, 5]})
+    pool.close()
+
+
 def test_errors_that_cannot_be_sent_are_named():
     error = portable(ServiceError("the service of users", 503), "In a worker")
     assert type(error) is RuntimeError
