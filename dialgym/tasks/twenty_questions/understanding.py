@@ -33,8 +33,8 @@ class Understanding:
     In order of preference an utterance is a wording of a question; the name of a thing, beside
     words that tell nothing (``I think it's the cat``); or the question with which it shares most
     words, if those are at least half of the words of both, and no other question has as many.
-    ``not``, ``without`` and ``never`` turn a question round. What begins with ``what``, ``how`` and
-    the like is not understood, nor is a negated guess.
+    ``not``, ``without`` and ``never`` turn a question round, in its wording too. What begins with
+    ``what``, ``how`` and the like is not understood, nor is a negated guess.
 
     Args:
         table: things and questions; guesses have the codes that follow those of the questions.
@@ -52,7 +52,7 @@ class Understanding:
                 ambiguous = words in self._named or not words
                 self._named[words] = NOTHING if ambiguous else code
         self._words = [
-            (code, frozenset(content(wording)))
+            (code, frozenset(content(wording)) - NEGATIONS, is_negated(wording))
             for code, wordings in enumerate(table.questions)
             for wording in wordings
         ]
@@ -73,30 +73,41 @@ class Understanding:
         words = text.split()
         if not words or words[0] in OPEN:
             return NOTHING, False
-        negated = not NEGATIONS.isdisjoint(words)
+        negated = is_negated(text)
         positive = [word for word in words if word not in NEGATIONS]
         code = self._exact.get(" ".join(positive), NOTHING)
         if code == NOTHING:
             code = self._named.get(tuple(content(text)), NOTHING)
         if code == NOTHING:
-            code = self._nearest(frozenset(content(" ".join(positive))))
+            code, negated = self._nearest(frozenset(content(" ".join(positive))), negated)
         guess = code >= self._words[-1][0] + 1
         return (NOTHING, False) if guess and negated else (code, negated and code != NOTHING)
 
-    def _nearest(self, words: frozenset[str]) -> int:
-        """The question that shares most of the words, if just one does."""
-        shared: dict[int, float] = {}
-        for code, known in self._words:
+    def _nearest(self, words: frozenset[str], negated: bool) -> Asked:
+        """The question that shares most of the words, if just one does; whether it is turned round.
+
+        It is where one of text and wording is negated. Of wordings that share as many words the
+        one is meant that is not turned round.
+        """
+        shared: dict[int, tuple[float, bool]] = {}
+        for code, known, turned in self._words:
             if known and words:
-                share = len(words & known) / len(words | known)
-                shared[code] = max(share, shared.get(code, 0.0))
-        most = max(shared.values(), default=0.0)
+                share = len(words & known) / len(words | known), turned == negated
+                shared[code] = max(share, shared.get(code, (0.0, False)))
+        most = max(shared.values(), default=(0.0, False))
         best = [code for code, share in shared.items() if share == most]
-        return best[0] if most >= LEAST_SHARED and len(best) == 1 else NOTHING
+        if most[0] < LEAST_SHARED or len(best) > 1:
+            return NOTHING, False
+        return best[0], not most[1]
 
     def __getstate__(self) -> Mapping[str, object]:
         """Without what was read before."""
         return {**self.__dict__, "_known": {}}
+
+
+def is_negated(text: str) -> bool:
+    """Tell if a word of a text is one of `NEGATIONS`."""
+    return not NEGATIONS.isdisjoint(normal(text).split())
 
 
 def content(text: str) -> list[str]:

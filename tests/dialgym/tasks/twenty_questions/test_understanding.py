@@ -1,5 +1,7 @@
 """Understanding of free text: wordings, guesses, words in common, and nothing."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -69,6 +71,27 @@ def test_proper_names() -> None:
     assert understood("is it bombay", task) == "is it Mumbai?"
     assert understood("is it in Asia", task) == "is it in asia?"
     assert understood("is it an Asian city?", task) == "is it in asia?"
+
+
+def test_questions_with_a_negation_of_their_own(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text(
+        "name,is it without wheels?,can it fly?,does it never rest?,does it rest at home?\n"
+        "cat,yes,no,no,yes\nbike,no,no,yes,yes\ncrow,yes,yes,no,no\n"
+    )
+    task = TwentyQuestions(table=str(path))
+    assert understood("is it a thing without wheels?", task) == "is it without wheels?"
+    assert understood("does it have wheels?", task) == "not is it without wheels?"
+    assert understood("is it never at rest?", task) == "does it never rest?"
+    assert understood("is it something that does not fly?", task) == "not can it fly?"
+
+
+def test_two_questions_that_differ_in_a_negation(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("name,has it wheels?,is it without wheels?\ncat,no,yes\nbike,yes,no\n")
+    task = TwentyQuestions(table=str(path))
+    assert understood("is it a thing with wheels?", task) == "has it wheels?"
+    assert understood("is it a thing without wheels?", task) == "is it without wheels?"
 
 
 @given(st.text(max_size=60))
