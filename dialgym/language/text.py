@@ -70,9 +70,12 @@ def plain(text: str) -> str:
 
 
 def as_typed(text: str, charset: str) -> str:
-    """A text as it was meant by who typed it: without the space around it, and in lower case
-    where the `charset` knows no other."""
-    text = text.strip()
+    """A text as it was meant by who typed it: without the space around it, and `in_case`."""
+    return in_case(text.strip(), charset)
+
+
+def in_case(text: str, charset: str) -> str:
+    """A text, in lower case where the `charset` knows no other."""
     return text.lower() if charset == charset.lower() else text
 
 

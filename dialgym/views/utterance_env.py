@@ -5,7 +5,7 @@ from typing import Any
 
 import gymnasium as gym
 
-from dialgym.language.text import Utterance
+from dialgym.language.text import Utterance, in_case
 from dialgym.tasks import Task
 from dialgym.tasks.batch import Exchange
 from dialgym.views.single import DialogueEnv
@@ -15,7 +15,8 @@ from dialgym.views.spaces import clean, utterance_spaces
 class UtteranceEnv(DialogueEnv, gym.Env):
     """A dialogue in which the learner says one utterance a step.
 
-    Action: `Text`. A longer text is cut, a character outside the charset becomes U+FFFD.
+    Action: `Text`. It is taken in lower case where the charset knows no other. A longer text is
+    cut, a character outside the charset becomes U+FFFD.
     Observation: `Text`, what the learner has seen, a line an utterance (``system: crane``).
     Reward and info as in `TokenEnv`, at every step.
 
@@ -96,6 +97,7 @@ class TextTranscript:
                 f"action of {self.task.name}: expected a string; got {action!r}. "
                 "For token ids use the token env."
             )
-        text = clean(action, self.task.facts, self.party)
+        facts = self.task.facts
+        text = clean(in_case(action, facts.charset), facts, self.party)
         self.text += f"{self.party}: {text}\n"
         return text

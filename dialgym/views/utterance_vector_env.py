@@ -6,6 +6,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from dialgym.language.text import in_case
 from dialgym.tasks import BatchOutcome
 from dialgym.tasks.batch import silence
 from dialgym.views.arguments import after_the_end
@@ -48,7 +49,7 @@ class UtteranceVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
         if self._over[rows].any():  # a reset has failed
             raise after_the_end(self.task.name, rows[self._over[rows]])
         facts, learner = self.task.facts, self.learner
-        texts = [clean(text, facts, learner) for text in texts]
+        texts = [clean(in_case(text, facts.charset), facts, learner) for text in texts]
         for row, text in zip(rows.tolist(), texts):
             self._texts[row] += f"{learner}: {text}\n"
         array = np.array(texts, self._dtype)

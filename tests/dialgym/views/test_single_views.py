@@ -8,6 +8,7 @@ from gymnasium.error import ResetNeeded
 from dialgym.language.text import UNKNOWN
 from dialgym.language.tokenizers import END, PAD, TAGS
 from dialgym.tasks.bargain import Bargain
+from dialgym.tasks.maze import Maze
 from dialgym.tasks.wordle import Wordle
 from dialgym.views.token_env import TokenEnv
 from dialgym.views.token_vector_env import TokenVectorEnv
@@ -79,6 +80,15 @@ def test_utterances_are_cut_and_cleaned():
     text, *_ = env.step("é\n<end> and much more")
     assert text == f"system: {UNKNOWN * 3}end\nuser: invalid\n"
     assert text in env.observation_space
+
+
+def test_utterances_are_in_lower_case_where_the_task_knows_no_other():
+    env, batch = UtteranceEnv(Maze()), UtteranceVectorEnv(Maze(), 1)
+    for view in (env, batch):
+        view.reset(seed=0, options={"start": "start at 5 5"})
+    text, *_ = env.step("Move RIGHT")
+    assert text == batch.step(["Move RIGHT"])[0][0]
+    assert "system: move right\nuser: goal 8 6 ; here 5 6 ;" in text
 
 
 @pytest.mark.parametrize(
