@@ -180,7 +180,7 @@ class WorldTask(Task):
         name = self.check_options(options).get("start")
         if name is None:
             return int(rng.integers(len(self.world.names)))
-        if name not in self.beginning:
+        if not isinstance(name, str) or name not in self.beginning:
             known = ", ".join(self.world.names[:3])
             raise ValueError(
                 f"option 'start' of {self.name}: expected one of its {len(self.beginning)} "

@@ -42,17 +42,19 @@ class SavedDialogue(Generic[State, Seen]):
     steps: int = 0  # of the episode, where a batch counts them
     idle: bool = False  # a batch ignores its actions, see `deactivate`
 
-    def check(self, task: Task, view: str) -> None:
-        """Raise a ValueError unless it is of this task and view."""
-        if (self.task, self.view) != (task.name, view):
-            raise ValueError(
-                f"restore_state of {task.name}: expected a dialogue of its {view} view; got one of "
-                f"the {self.view} view of {self.task}."
-            )
-
     def generator(self, seed: int | None) -> np.random.Generator:
         """A copy of the dialogue's generator, or a new one of a seed."""
         return deepcopy(self.rng) if seed is None else np_random(check_seed(seed, self.task))[0]
+
+
+def check_saved(saved: Any, task: Task, view: str) -> None:
+    """Raise a ValueError unless it is a dialogue of this task and view."""
+    known = isinstance(saved, SavedDialogue)
+    if not known or (saved.task, saved.view) != (task.name, view):
+        got = f"one of the {saved.view} view of {saved.task}" if known else f"{saved!r:.80}"
+        raise ValueError(
+            f"restore_state of {task.name}: expected a dialogue of its {view} view; got {got}."
+        )
 
 
 def dialogues_to_json(

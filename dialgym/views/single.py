@@ -25,7 +25,7 @@ from dialgym.views.extras import Extras
 from dialgym.views.info import Info, info_form
 from dialgym.views.options import SINGLE
 from dialgym.views.render import METADATA, RENDER_MODES, render
-from dialgym.views.saved import SavedDialogue
+from dialgym.views.saved import SavedDialogue, check_saved
 from dialgym.views.speakers import find_speaker
 
 _ONE = np.zeros(1, np.int64)
@@ -161,7 +161,7 @@ class DialogueEnv(SpecMixin, gym.Env):
         Raises:
             ValueError: it is of another task or view.
         """
-        saved.check(self.task, self.view)
+        check_saved(saved, self.task, self.view)
         self.np_random = saved.generator(seed)
         self.dialogue.restore(saved.state.copy(), saved.turn)
         if self._transcript is not None:

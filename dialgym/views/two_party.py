@@ -144,6 +144,8 @@ class TwoPartyEnv(TakesOptions, AECEnv):
 
         PettingZoo's conventions have an env ignore foreign options; a warning names them.
         """
+        if not isinstance(options or {}, Mapping):
+            self.task.check_options(options)  # it says what was expected
         foreign = sorted(set(options or {}) - set(self.task.options))
         if foreign:
             gym.logger.warn(

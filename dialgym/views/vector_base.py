@@ -38,7 +38,7 @@ from dialgym.views.env_spec import SpecMixin
 from dialgym.views.extras import Extras
 from dialgym.views.info import BatchInfoForm, Info, restricted
 from dialgym.views.options import BATCH
-from dialgym.views.saved import SavedDialogue, dialogues_from_json, dialogues_to_json
+from dialgym.views.saved import SavedDialogue, check_saved, dialogues_from_json, dialogues_to_json
 
 Step = tuple[Any, np.ndarray, np.ndarray, np.ndarray, Info]
 Generators = list[np.random.Generator]
@@ -254,7 +254,7 @@ class DialogueVectorEnv(SpecMixin, gym.vector.VectorEnv):
         return self._observe()
 
     def _restore(self, row: int, saved: SavedDialogue, seed: int | None) -> None:
-        saved.check(self.task, self.view)
+        check_saved(saved, self.task, self.view)
         if saved.over and self.autoreset_mode is AutoresetMode.SAME_STEP:
             raise ValueError(
                 f"restore_state of {self.task.name}: the dialogue for row {row} is over; with "

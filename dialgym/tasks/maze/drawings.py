@@ -33,7 +33,7 @@ def cells_of(drawing: Sequence[str], name: str) -> tuple[list[Cell], int]:
             which there is no way to it, or nothing but the goal.
     """
     rows = [list(row) for row in drawing]
-    if len({len(row) for row in rows}) != 1 or len(rows) < 3:
+    if len({len(row) for row in rows}) != 1 or len(rows) < 3 or not rows[0]:
         raise _bad(name, "three or more rows of the same length", drawing)
     edge = [*rows[0], *rows[-1], *(char for row in rows for char in (row[0], row[-1]))]
     if {*edge} != {WALL}:

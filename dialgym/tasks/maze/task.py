@@ -90,6 +90,8 @@ class Maze(WorldTask):
     def _drawing(self, maze: object, rows: int, columns: int) -> tuple[str, ...]:
         whole_number("rows", rows, self.name, least=5)
         whole_number("columns", columns, self.name, least=5)
+        if isinstance(maze, np.ndarray):
+            maze = maze.tolist()
         if maze == "double-t":
             return DOUBLE_T
         if isinstance(maze, Sequence) and not isinstance(maze, str):

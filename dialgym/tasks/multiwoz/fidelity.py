@@ -156,9 +156,9 @@ class Fidelity:
         Raises:
             ValueError: the name is another.
         """
-        kept = {"correct": (), "convlab2": tuple(FAULTS)}.get(name)
-        if kept is None:
-            kept = tuple(name.split("+"))
-            for fault in kept:
-                one_of("fidelity", fault, (*FIDELITIES, *FAULTS), "MultiWOZ")
+        parts = name.split("+") if isinstance(name, str) else [name]
+        known = (*FIDELITIES, *FAULTS) if len(parts) == 1 else tuple(FAULTS)
+        for part in parts:
+            one_of("fidelity", part, known, "MultiWOZ")
+        kept = {"correct": (), "convlab2": FAULTS}.get(name, parts)
         return cls(**dict.fromkeys(kept, True))

@@ -149,7 +149,7 @@ def tracker_of(tracker: Any, ontology: Ontology, fidelity: str) -> tuple[BeliefT
     chosen = given.pop("tracker", "focus")
     _check_keys("tracker", given, Thresholds._fields)
     limits = Thresholds(**{name: share(f"{name} of tracker", p) for name, p in given.items()})
-    if chosen in TRACKERS:
+    if isinstance(chosen, str) and chosen in TRACKERS:
         return TRACKERS[chosen](ontology, fidelity), limits
     if isinstance(chosen, str) and ":" not in chosen:
         raise unknown("tracker", chosen, (*TRACKERS, "module:Class"), WHERE)

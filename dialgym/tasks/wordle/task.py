@@ -125,7 +125,7 @@ class Wordle(Task):
         whole_number("turns", turns, self.name)
         self.answers = answers_of(answers, words)
         self.drawn = Secrets(self.answers, split, self.name, "answers")
-        self.any_guess = guesses == "any"
+        self.any_guess = isinstance(guesses, str) and guesses == "any"
         self.guesses = guesses_of(guesses, self.answers)
         if self.any_guess and constraint == "words":
             raise ValueError(

@@ -65,7 +65,7 @@ def load_words(source: Words, what: str) -> tuple[str, ...]:
             f"Wordle {what}: expected words of {LENGTH} letters a-z; got {got}. "
             "Remove what is not such a word."
         )
-    return tuple(dict.fromkeys(words))
+    return tuple(dict.fromkeys(map(str, words)))
 
 
 def is_word(text: object) -> bool:

@@ -24,6 +24,7 @@ SETTINGS = {
         ({"answers": 20}, "answers: expected a list of words, or the path of a file; got 20"),
         ({"guesses": None}, "guesses: expected a list of words, or the path of a file; got None"),
         ({"words": True}, "words of Wordle must be a whole number .* got True"),
+        ({"guesses": np.array(["cranes"])}, "guesses: expected words of 5 letters a-z; got "),
         ({"hard_mode": "false"}, "hard_mode of Wordle must be True or False; got 'false'"),
         ({"answers": "no/such/file"}, "expected a text file of words at 'no/such/file'"),
         ({"guesses": "any", "constraint": "words"}, "has no list that constraint='words'"),
@@ -36,9 +37,15 @@ SETTINGS = {
         ({"masks": "no"}, "masks of SlotFilling: expected a YAML file at 'no'"),
         ({"user": "friendly"}, "user of SlotFilling must be one of .* Did you mean 'unfriendly'"),
         ({"fidelity": "exact"}, "fidelity of SlotFilling must be one of 'correct', 'pydial'"),
+        ({"tracker": ["x"]}, r"tracker of SlotFilling: expected .*begin.*; got \['x'\]"),
         ({"turns": 0}, "turns of SlotFilling must be a whole number from 1; got 0"),
         ({"domain": "Restaurant"}, "unknown domain 'Restaurant'. Did you mean 'Restaurants'"),
         ({"domain": "no/such"}, "expected a JSON file at 'no/such-rules.json'"),
+    ],
+    MultiWOZ: [
+        ({"fidelity": 3}, "fidelity of MultiWOZ must be one of 'correct', 'convlab2', .*; got 3"),
+        ({"fidelity": ["x"]}, r"fidelity of MultiWOZ must be one of .*; got \['x'\]"),
+        ({"fidelity": "greets+correct"}, "fidelity of MultiWOZ must be one of .*; got 'correct'"),
     ],
     TwentyQuestions: [
         ({"noise": 0.5}, r"noise of TwentyQuestions must be a rate from 0 to below 0.5; got 0.5"),

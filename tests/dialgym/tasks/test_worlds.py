@@ -73,6 +73,8 @@ def test_a_dialogue_without_the_goal_ends_after_its_turns():
 @pytest.mark.parametrize(
     ("drawing", "said"),
     [
+        (["", "", ""], "three or more rows of the same length"),
+        (np.array([["#", "#"]] * 3), "all around"),
         (["###", "#G#"], "three or more rows of the same length"),
         (["####", "#G #", "### "], "all around"),
         (["####", "#  #", "####"], "one goal"),
@@ -91,6 +93,9 @@ def test_settings_and_options_are_checked():
         TextNav(observation="some")
     with pytest.raises(ValueError, match="option 'start' of Maze: expected one of its 25"):
         Maze().initial(np.random.default_rng(0), {"start": "start at 8 6"})
+    with pytest.raises(ValueError, match=r"option 'start' of TextNav: expected .*; got \['x'\]"):
+        TextNav().initial(np.random.default_rng(0), {"start": ["x"]})
+    assert Maze(np.array(SMALL)).drawing == SMALL
     world = Maze(observation="partial").world
     with pytest.raises(ValueError, match="Maze: exact values need more than 43 beliefs"):
         BeliefValues(world, world.signals, 100, "Maze", most=43)

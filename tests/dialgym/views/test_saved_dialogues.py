@@ -204,6 +204,14 @@ def test_the_state_of_a_batch_has_rows_that_are_over_cut_or_left(mode):
         over = result[2] | result[3]
 
 
+def test_what_is_no_dialogue_is_not_gone_on_from():
+    env, batch = TokenEnv(Wordle(words=40)), TokenVectorEnv(Wordle(words=40), 1)
+    batch.reset(seed=0)
+    for restore in (lambda: env.restore_state(5), lambda: batch.restore_state([5])):
+        with pytest.raises(ValueError, match=r"expected a dialogue of its token view.*; got 5\."):
+            restore()
+
+
 def test_a_state_that_is_refused_changes_nothing():
     env, other = (TokenVectorEnv(Wordle(words=40), 2) for _ in range(2))
     env.reset(seed=0)

@@ -191,6 +191,8 @@ def test_two_party_ignores_foreign_options_with_a_warning():
         env.reset(seed=0, options={"wrod": "crane"})
     env.reset(options={"word": "crane"})
     assert env.task.answers[env.dialogue_state.secret] == "crane"
+    with pytest.raises(ValueError, match=r"options of Wordle: expected a mapping .*; got 5\."):
+        env.reset(options=5)
 
 
 class HangsUp:

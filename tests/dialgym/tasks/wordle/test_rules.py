@@ -197,6 +197,12 @@ def test_lists_from_a_file_and_from_a_sequence(tmp_path):
     assert Wordle(words=3).answers == Wordle().answers[:3]
 
 
+def test_lists_may_be_arrays():
+    task = Wordle(answers=np.array(["abide", "speed"]), guesses=np.array(["crane"]))
+    assert (task.answers, task.guesses) == (("abide", "speed"), ("abide", "crane", "speed"))
+    assert {type(word) for word in (*task.answers, *task.guesses)} == {str}
+
+
 def test_the_built_in_lists():
     task = Wordle()
     assert 2300 <= len(task.answers) <= 3500
