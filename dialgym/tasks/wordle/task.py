@@ -59,7 +59,8 @@ class Wordle(Task):
             their letters (`dialgym.tasks.splits`); None for all. All may be guessed, and the
             scripted policies and `posterior` know no split.
 
-    Options of reset: ``word``, the secret, of the split if there is one.
+    Options of reset: ``word``, the secret, of the split if there is one; not with an adversarial
+    host, who has none.
 
     Versions:
         v0: the first, of dialgym 0.1.
@@ -173,6 +174,7 @@ class Wordle(Task):
         word = self.check_options(options).get("word")
         if word is None:
             return self.drawn.draw(rng)
+        self._require_secret()
         if not isinstance(word, str) or word not in self.drawn_index:
             raise ValueError(
                 f"option 'word' of {self.name}: expected one of its {len(self.drawn)} answers"
@@ -292,12 +294,15 @@ class Wordle(Task):
         Raises:
             ValueError: the host is adversarial, and has none.
         """
+        self._require_secret()
+        return state.secret
+
+    def _require_secret(self) -> None:
         if self.host == "adversarial":
             raise ValueError(
                 f"{self.name}: a host that is adversarial never settles on a secret. "
                 "Use host='honest'."
             )
-        return state.secret
 
     def value(self, state: WordleState) -> float:
         """See `dialgym.tasks.ExactValue`; by search, of few words."""

@@ -50,6 +50,8 @@ def guesses_of(source: Words, answers: tuple[str, ...]) -> tuple[str, ...]:
 def load_words(source: Words, what: str) -> tuple[str, ...]:
     """The words of a file (white-space separated) or a sequence, in order, without repeats.
 
+    Those of a set, whose order differs between processes, are sorted.
+
     Raises:
         ValueError: the file cannot be read, or a word is not five lower-case letters.
     """
@@ -65,7 +67,8 @@ def load_words(source: Words, what: str) -> tuple[str, ...]:
             f"Wordle {what}: expected words of {LENGTH} letters a-z; got {got}. "
             "Remove what is not such a word."
         )
-    return tuple(dict.fromkeys(map(str, words)))
+    found = dict.fromkeys(map(str, words))
+    return tuple(sorted(found) if isinstance(source, set | frozenset) else found)
 
 
 def is_word(text: object) -> bool:

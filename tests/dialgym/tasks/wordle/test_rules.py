@@ -95,6 +95,8 @@ def test_the_adversary_keeps_the_most_words():
     sizes = np.bincount(task.table[task.guess_index["crane"]], minlength=243)
     assert len(task.candidates(state)) == sizes.max()
     assert task.speaker(state) == "system"
+    with pytest.raises(ValueError, match="a host that is adversarial never settles on a secret"):
+        task.initial(np.random.default_rng(0), {"word": "crane"})
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -195,6 +197,10 @@ def test_lists_from_a_file_and_from_a_sequence(tmp_path):
     assert Wordle(answers=path, guesses="answers").guesses == ("crane", "slate")
     assert Wordle(answers=["slate"], guesses=["crane"]).guesses == ("crane", "slate")
     assert Wordle(words=3).answers == Wordle().answers[:3]
+
+
+def test_a_set_of_answers_is_sorted():
+    assert Wordle(answers={"speed", "abide", "crane"}).answers == ("abide", "crane", "speed")
 
 
 def test_lists_may_be_arrays():
