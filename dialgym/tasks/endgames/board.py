@@ -247,8 +247,9 @@ def check_position(kinds: tuple[int, int], squares: Sequence[int]) -> None:
 
 
 def _from_fen(text: str) -> list[tuple[str, int]]:
-    rows = re.sub(r"\d", lambda run: "." * int(run[0]), text.split()[0]).split("/")
-    if [len(row) for row in rows] != [8] * 8 or " b " in text:
+    squares, *fields = text.split()
+    rows = re.sub(r"\d", lambda run: "." * int(run[0]), squares).split("/")
+    if [len(row) for row in rows] != [8] * 8 or fields[:1] not in ([], ["w"]):
         raise ValueError("not of eight ranks of eight squares, white to move")
     cells = "".join(rows[::-1])
     return [(letter, at) for at, letter in enumerate(cells) if letter != "."]

@@ -107,6 +107,8 @@ def test_notations(text):
         ("white Kf6 Rf6 black Kh8", "pieces on one square"),
         ("white Kf6 Rf9 black Kh8", "not a list of pieces"),
         ("8/8/8/8 w", "not of eight ranks"),
+        ("8/8/3k4/8/3K4/8/8/7R b", "white to move"),
+        ("8/8/3k4/8/3K4/8/8/7R - - 0 1", "white to move"),
         ("7k/8/5K2/8/8/8/8/6RR w - - 0 1", "of none of the endings"),
         (7, "got 7"),
     ],
