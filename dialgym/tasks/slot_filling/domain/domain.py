@@ -236,10 +236,11 @@ def builtin_domain(name: str) -> Domain:
 def find_faults(domain: Domain, shared_names: bool = False) -> list[str]:
     """One message for each thing that would mislead a dialogue; none where all is well.
 
-    That is: slots that no act can name, cells whose value the ontology does not list, names that
-    several rows share (unless `shared_names` are wanted), and a database without goals.
+    That is: slots that no act can name, values that differ in case alone, cells whose value the
+    ontology does not list, names that several rows share (unless `shared_names` are wanted), and a
+    database without goals.
     """
-    found = [*_unsayable(domain), *_unlisted(domain)]
+    found = [*_unsayable(domain), *_alike(domain), *_unlisted(domain)]
     if not shared_names:
         found += _shared(domain)
     try:
@@ -291,6 +292,20 @@ def _unsayable(domain: Domain) -> Iterator[str]:
                 f"'.', of which none is {TYPE!r}, the kind of all rows; got {slot!r}. No act, such "
                 'as inform(food="thai"), can name it: rename the slot wherever it stands.'
             )
+
+
+def _alike(domain: Domain) -> Iterator[str]:
+    ontology = domain.ontology
+    for slot, values in ontology.informable.items():
+        first: dict[str, str] = {}
+        for value in values:
+            other = first.setdefault(value.lower(), value)
+            if other != value:
+                yield (
+                    f"ontology of {ontology.domain}: expected values of {slot!r} that differ in "
+                    f"more than case, as English is read in lower case; got {other!r} and "
+                    f"{value!r}. Spell them alike wherever they stand."
+                )
 
 
 _SLOT = re.compile(r"[\w.-]+")

@@ -103,6 +103,12 @@ def test_a_value_that_the_ontology_does_not_list(tmp_path):
     )
 
 
+def test_values_that_differ_in_case_alone(tmp_path):
+    (fault,) = faults(tmp_path, *ROWS, rules=rules_with(food=[*VALUES["food"], "Thai"]))
+    assert "values of 'food' that differ in more than case" in fault
+    assert "got 'thai' and 'Thai'. Spell them alike" in fault
+
+
 def with_slot(folder, slot):
     """The file of a domain of two alike rows that can be asked for a slot of that name."""
     rules = rules_of(requestable=("name", "food", "area", "phone", "addr", slot))
