@@ -162,7 +162,7 @@ def test_another_file_is_refused(tmp_path, change, message):
         (partial(masks_of, default=True), 3, "masks of SlotFilling: expected a mapping such as"),
         (accepted, 0, "inform_accepted of SlotFilling must be a whole number from 1; got 0"),
         (lambda on: SlotFilling(confreq=on), 1, "confreq of SlotFilling must be True or False"),
-        (lambda name: SlotFilling(language=name, confreq=True), "words", "Take language='acts' or"),
+        (lambda name: SlotFilling(language=name, confreq=True), "words", "Take another language"),
         (lambda on: SlotFilling(venue_count=on), True, "venue_count of SlotFilling: expected conf"),
         (told, 12, "inform_slots of SlotFilling must be a whole number from 1 to 11; got 12"),
     ],
