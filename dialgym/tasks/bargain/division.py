@@ -143,7 +143,7 @@ class Division:
         self.run = 0  # place in it from which on kinds follow one another
         self.cut = 0  # the same from the last ``and`` on, where a new sentence may begin
         self.subject = False  # the person named last came before what is theirs
-        self.linked = False  # one of `LINKS` came after the kind named last
+        self.linked = False  # the last word but ``for`` and the like was one of `LINKS`
         self.nobody: list[int] = []  # kinds named before anybody was
         self.own, self.named = True, False  # of the person named last
         self.amount: int | None = None
@@ -177,7 +177,8 @@ class Division:
         return word in PASSED or _number(word, None) is not None or not (self.run or self.cut)
 
     def _hear(self, before: str, word: str, after: str) -> None:
-        self.linked |= word in LINKS and before != "to"
+        links = word in LINKS and before != "to"
+        self.linked = links or (self.linked and (word in PERSONS or word in ("all", "for", "to")))
         if word in PERSONS:
             self._person(PERSONS[word], before in ("for", "to") or word in OWNED, word in OWNED)
         elif word in ("take", "keep") and before in STARTS:
