@@ -113,7 +113,7 @@ class WorkerPool:
             try:
                 worker.connection.send_bytes(message)
             except ConnectionError as error:
-                raise self._ended(worker) from error
+                raise self._ended(worker, started=name != "make") from error
 
     def _messages(self, name: str, parts: Sequence[tuple[Any, ...]] | None) -> list[bytes]:
         if parts is None:
