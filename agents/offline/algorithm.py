@@ -10,6 +10,7 @@ the algorithm reads it; `agents.updater` accumulates gradients and moves the wei
 
 from __future__ import annotations
 
+import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, Self, Unpack
@@ -260,6 +261,8 @@ class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
         share = rows[self.processes.rank :: self.processes.count]
         dialogues = self.data.batch(share, self.gamma, trim=True)
         sequences = self.read(dialogues)
+        if not self._n_updates:
+            self._warn_of_refused(sequences)
         count = int(sequences.columns[self.averaged_over].sum())
         metrics = self.updater.backward(self.loss, self.batches(sequences), count)
         metrics |= self.updater.step()
@@ -357,6 +360,21 @@ class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
             return allowed.scatter(1, actions, allowed.gather(1, actions) | is_action)
         can_be_one = allowed | actions.bool()  # as sb3-contrib has masks of several binary choices
         return torch.stack([torch.ones_like(allowed), can_be_one], -1).flatten(1)
+
+    def _warn_of_refused(self, sequences: Sequences) -> None:
+        """Warn of logged tokens outside the masks: the policy learns them and cannot say them."""
+        columns = sequences.columns
+        if "states" not in columns:
+            return
+        allowed = self.policy.masker.allowed[columns["states"], columns["actions"]]  # type: ignore[union-attr]
+        is_action = columns["is_action"].bool()
+        if refused := int((is_action & ~allowed).sum()):
+            warnings.warn(
+                f"{self.algorithm}: {refused} of {int(is_action.sum())} tokens of the first batch "
+                "are outside the env's masks, so that the policy cannot say them. Check that the "
+                "dialogues are of this env, or set policy_kwargs={'mask': False}",
+                stacklevel=3,
+            )
 
     # Stable-Baselines3
 

@@ -126,6 +126,8 @@ def _rows(constraint: Any, tokenizer: Any) -> list[Row]:
     rows: list[Row] = []
     for state, first in _discovered(number):
         row: Row = {}
+        for token in spellings[first].tokens:
+            row[token] = number.setdefault((state, False), len(number))
         for token, after in _allowed(constraint, state, spellings[first]):
             row[token] = number.setdefault((after, False), len(number))
         if constraint.accepts(state):
@@ -168,14 +170,18 @@ class Spelling:
 
 @lru_cache(maxsize=4)
 def _spellings(tokenizer: Any, first: bool) -> Spelling:
-    """All text tokens, letter by letter, as the first of an utterance or a later one."""
+    """All text tokens, letter by letter, as the first of an utterance or a later one.
+
+    At the root are those that add text later, but none as the first: a space that the tokenizer
+    writes before each text.
+    """
     root = Spelling()
     for token in range(FIRST_TEXT, tokenizer.vocab_size):
         text = tokenizer.piece(token, first)
         node = root
         for char in text:
             node = node.longer.setdefault(char, Spelling())
-        if text:
+        if text or (first and tokenizer.piece(token, False)):
             node.tokens.append(token)
     return root
 

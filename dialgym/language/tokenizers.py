@@ -5,7 +5,7 @@ follow. `encode` never yields a special token but ``<unk>``, so no text can forg
 token inside an utterance decodes to U+FFFD.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
@@ -195,7 +195,46 @@ class WordTokenizer(_Loops):
         return self.tokens[token] if first else " " + self.tokens[token]
 
 
-class BPETokenizer(_Loops):
+class _OfLibrary(_Loops):
+    """A tokenizer of a library, whose ids are shifted by 5.
+
+    A space that it writes before each text is no part of the text.
+    """
+
+    own_specials: frozenset[int] = frozenset()
+
+    def _text(self, ids: list[int]) -> str:
+        """What the library decodes its own ids to."""
+        raise NotImplementedError
+
+    def decode(self, ids: Iterable[int]) -> str:
+        parts: list[str] = []
+        run: list[int] = []
+        for token in ids:
+            if token >= FIRST_TEXT and token not in self.own_specials:
+                run.append(int(token) - FIRST_TEXT)
+            else:
+                parts += [self._text_of(run), UNKNOWN]
+                run = []
+        return "".join([*parts, self._text_of(run)])
+
+    def _text_of(self, run: list[int]) -> str:
+        text = self._text(run) if run else ""
+        return text[1:] if self._space_comes_first and text[:1] == " " else text
+
+    @cached_property
+    def _space_comes_first(self) -> bool:
+        ids = [token - FIRST_TEXT for token in self.encode("a") if token >= FIRST_TEXT]
+        return self._text(ids)[:1] == " "
+
+    def piece(self, token: int, first: bool) -> str:
+        if token in self.own_specials:
+            return ""
+        anchor = [] if first else self.encode("a")
+        return self.decode([*anchor, token])[len(self.decode(anchor)) :]
+
+
+class BPETokenizer(_OfLibrary):
     """Byte-pair encoding from a ``tokenizer.json`` of the `tokenizers` library; ids shifted by 5.
 
     Args:
@@ -243,14 +282,11 @@ class BPETokenizer(_Loops):
         ids = self._bpe.encode(text, add_special_tokens=False).ids
         return [UNK if i == self._unknown else FIRST_TEXT + i for i in ids]
 
-    def decode(self, ids: Iterable[int]) -> str:
-        return _decode_runs(ids, lambda run: self._bpe.decode(run, skip_special_tokens=False))
-
-    def piece(self, token: int, first: bool) -> str:
-        return _piece(self, token, first)
+    def _text(self, ids: list[int]) -> str:
+        return str(self._bpe.decode(ids, skip_special_tokens=False))
 
 
-class HFTokenizer(_Loops):
+class HFTokenizer(_OfLibrary):
     """A Hugging Face tokenizer by ``hf:NAME``, folder or object; its ids are shifted by 5.
 
     Token `i >= 5` is the tokenizer's own token `i - 5`; ids 0-4 are dialgym's special tokens. Its
@@ -268,7 +304,7 @@ class HFTokenizer(_Loops):
         return self._hf
 
     @cached_property
-    def own_specials(self) -> frozenset[int]:
+    def own_specials(self) -> frozenset[int]:  # type: ignore[override]
         """Tokens that the tokenizer itself calls special, such as its end of text."""
         added = getattr(self._hf, "added_tokens_decoder", {}).items()
         ids = {*getattr(self._hf, "all_special_ids", ()), *(i for i, one in added if one.special)}
@@ -286,37 +322,8 @@ class HFTokenizer(_Loops):
         ids = self._hf.encode(text, add_special_tokens=False, split_special_tokens=True)
         return [UNK if FIRST_TEXT + i in self.own_specials else FIRST_TEXT + i for i in ids]
 
-    def decode(self, ids: Iterable[int]) -> str:
-        decode = self._hf.decode
-        return _decode_runs(
-            ids, lambda run: decode(run, clean_up_tokenization_spaces=False), self.own_specials
-        )
-
-    def piece(self, token: int, first: bool) -> str:
-        return "" if token in self.own_specials else _piece(self, token, first)
-
-
-def _decode_runs(
-    ids: Iterable[int],
-    text_of: Callable[[list[int]], str],
-    specials: frozenset[int] = frozenset(),
-) -> str:
-    """The text of ids, of which runs without special tokens are decoded by a library."""
-    parts: list[str] = []
-    run: list[int] = []
-    for token in ids:
-        if token >= FIRST_TEXT and token not in specials:
-            run.append(int(token) - FIRST_TEXT)
-        else:
-            parts += [text_of(run) if run else "", UNKNOWN]
-            run = []
-    return "".join([*parts, text_of(run) if run else ""])
-
-
-def _piece(tokenizer: Tokenizer, token: int, first: bool) -> str:
-    """Text that a token adds to an utterance, read off what the library decodes."""
-    anchor = [] if first else tokenizer.encode("a")
-    return tokenizer.decode([*anchor, token])[len(tokenizer.decode(anchor)) :]
+    def _text(self, ids: list[int]) -> str:
+        return str(self._hf.decode(ids, clean_up_tokenization_spaces=False))
 
 
 def make_tokenizer(spec: Any, charset: str, words: Iterable[str] = ()) -> Tokenizer:

@@ -1,5 +1,7 @@
 """Cloning, and what every offline algorithm has from its base."""
 
+import warnings
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -22,6 +24,24 @@ from tests.support.word_games import ID, SMALL, assert_two_parts_are_one_run, le
 
 def made(games=None, **settings) -> BC:
     return learner(BC, games, **settings)
+
+
+class SaysNoWord:
+    """A policy that knows no rules."""
+
+    def reply(self, task, state, rng):
+        return "zzzzz"
+
+
+def test_logged_tokens_that_the_masks_refuse_are_said_once(games):
+    said = r"BC: \d+ of \d+ tokens of the first batch are outside the env's masks"
+    model = made(dialgym.collect(ID, SaysNoWord(), 4))
+    with pytest.warns(UserWarning, match=said) as warned:
+        model.learn(2)
+    assert len(warned) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        made(games).learn(1)
 
 
 def test_decisions_are_those_of_the_dialogues(games):

@@ -20,6 +20,7 @@ from dialgym.language import (
     make_tokenizer,
 )
 from dialgym.language.text import UNKNOWN
+from dialgym.rollouts import make_dialogue
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz "
 CHARS = CharTokenizer(LETTERS)
@@ -127,6 +128,36 @@ def test_special_tokens_of_hugging_face_are_no_text(hugging_face):
     allowed = compile_constraint(AnyText(), hugging_face).allowed[0]
     assert not allowed[[*own]].any()
     assert allowed[[END, *crane]].all()
+
+
+@pytest.mark.parametrize("kind", ["byte level", "sentence piece", "unigram"])
+def test_a_space_that_a_tokenizer_writes_before_each_text_is_no_part_of_it(kind):
+    pytest.importorskip("transformers")
+    from tests.support.spaced_tokenizers import spaced
+
+    tokenizer = HFTokenizer(spaced(kind))
+    for text in ("crane", "is it alive?", "zebra, no.", ""):
+        ids = tokenizer.encode(text)
+        assert tokenizer.decode(ids) == text
+        assert tokenizer.decode([*ids, END, *ids]) == text + UNKNOWN + text
+        pieces = [tokenizer.piece(token, i == 0) for i, token in enumerate(ids)]
+        assert "".join(pieces) == text
+
+
+@pytest.mark.parametrize("kind", ["byte level", "sentence piece", "unigram"])
+@pytest.mark.parametrize("id", ["Wordle-20-v0", "TwentyQuestions-16-v0"])
+def test_masks_allow_what_a_tokenizer_with_such_a_space_writes(id, kind):
+    pytest.importorskip("transformers")
+    from tests.support.spaced_tokenizers import spaced
+
+    tokenizer = HFTokenizer(spaced(kind))
+    words = make_dialogue(id, {}).task.static_constraint("system")
+    automaton = compile_constraint(words, tokenizer)
+    for text in words.words:
+        state = 0
+        for token in [*tokenizer.encode(text), END]:
+            assert automaton.allowed[state, token], text
+            state = automaton.transitions[state, token]
 
 
 def test_a_missing_hugging_face_tokenizer_is_one_clear_error(tmp_path):
