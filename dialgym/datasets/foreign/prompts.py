@@ -21,6 +21,7 @@ CHOSEN, REJECTED = "chosen", "rejected"
 RESPONSES = ("response", CHOSEN, "completion", "output", "answer", "reply")
 HISTORIES = ("history", "chat_history")
 MESSAGE = ("content", "value", "text")
+ROLE_KEYS = ("role", "from", "type")
 
 
 def prompted_turns(row: Row) -> tuple[str, list[Any]] | None:
@@ -138,13 +139,19 @@ def _as_turns(value: Any, role: str) -> list[Any]:
         turns = [turns]
     if not isinstance(turns, list):
         return _marked(str(turns)) or [_message(role, turns)]
-    if isinstance(value, str) and not any(_text(turn) for turn in turns):
-        return [_message(role, value)]  # a text in brackets, or code
+    if isinstance(value, str) and not (all(map(_has_role, turns)) and any(map(_text, turns))):
+        return [_message(role, value)]  # a text in brackets, code, or JSON that was asked for
     if all(isinstance(turn, str) or turn is None for turn in turns):
         other = "user" if role == "assistant" else "assistant"
         count = len(turns)
         return [_message((other, role)[(count - n) % 2], t or "") for n, t in enumerate(turns)]
     return turns
+
+
+def _has_role(turn: Any) -> bool:
+    return isinstance(turn, Mapping) and any(
+        is_role(turn.get(key)) for key in (*ROLE_KEYS, "speaker")
+    )
 
 
 def _marked(text: str) -> list[Any]:
@@ -184,5 +191,5 @@ def _begins_with(turns: Sequence[Any], prompt: Sequence[Any]) -> bool:
 
 
 def _is_aside(turn: Any) -> bool:
-    role = first(turn, ("role", "from", "type")) if isinstance(turn, Mapping) else None
+    role = first(turn, ROLE_KEYS) if isinstance(turn, Mapping) else None
     return folded(role) in ASIDES

@@ -1,5 +1,7 @@
 """Rows from elsewhere as conversations: rewards, silent turns, prompts, roles."""
 
+import json
+
 import pytest
 
 import dialgym
@@ -163,7 +165,14 @@ def test_what_stands_beside_an_instruction_is_a_line_of_its_own():
 def test_answers_that_look_like_lists_are_texts():
     row = {"prompt": "Two fruits in JSON?", "response": '["apple", "pear"]'}
     assert said(row) == [("u", "Two fruits in JSON?"), ("s", '["apple", "pear"]')]
-    assert said({**row, "response": '{"a": 1}'})[1] == ("s", '{"a": 1}')
+    for text in ('{"a": 1}', '{"text": "A", "k": 1}', '[{"text": "Paris", "label": "LOC"}]'):
+        assert said({**row, "response": text})[1] == ("s", text)
+        assert said({"prompt": text, "response": "Yes"})[0] == ("u", text)
+
+
+def test_messages_that_a_table_holds_as_json_are_turns():
+    row = {"prompt": "How do I boil an egg?", "response": json.dumps(GOOD[1:])}
+    assert said(row) == LEARNED
 
 
 # Preferences
