@@ -111,10 +111,12 @@ def conversation_of(
     except ValueError as error:
         report.leave_out(str(error), where)
         return ImportedConversation((), where)
-    name, turns, answers = _turns_of(row)
+    name, turns, answers, unread = _turns_of(row)
     if not turns:
         return None
     report.add("turns", name)
+    if unread:
+        report.leave_out("further answers to a prompt, after the first", where, unread)
     rewards = _rewards(row, reward, where, report)
     if rewards is None and reward is None and answers:
         rewards = _labelled(row, report)
@@ -147,11 +149,12 @@ def has_turns(row: Row) -> bool:
 
 
 class _Turns(NamedTuple):
-    """The column that holds turns, these, and whether they answer a prompt."""
+    """The column that holds turns, these, whether they answer a prompt, and further answers."""
 
     name: str
     turns: Sequence[Any]
     answers: bool = False
+    unread: int = 0
 
 
 def _turns_of(row: Row) -> _Turns:
@@ -162,7 +165,7 @@ def _turns_of(row: Row) -> _Turns:
         if _are_turns(turns := listed(row.get(name)), least=1):
             return _Turns(*with_chosen(row, name, turns))
     if prompted:
-        return _Turns(*prompted, answers=True)
+        return _Turns(prompted.name, prompted.turns, True, prompted.unread)
     if chosen := chosen_turns(row):
         return _Turns(*chosen)
     for name in row:

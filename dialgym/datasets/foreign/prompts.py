@@ -8,7 +8,7 @@ whose turns begin with ``Human:`` and ``Assistant:``, as in HH-RLHF, is these tu
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from dialgym.datasets.foreign.roles import ASIDES, folded, is_role
 from dialgym.io.files import parse_json
@@ -24,10 +24,19 @@ MESSAGE = ("content", "value", "text")
 ROLE_KEYS = ("role", "from", "type")
 
 
-def prompted_turns(row: Row) -> tuple[str, list[Any]] | None:
+class Prompted(NamedTuple):
+    """The columns of a prompt and its response, the turns in them, and further responses."""
+
+    name: str
+    turns: list[Any]
+    unread: int = 0
+
+
+def prompted_turns(row: Row) -> Prompted | None:
     """The columns of a prompt and its response, and the turns in them; None where one is missing.
 
-    A response that begins with the prompt, as lists of messages do, is the whole dialogue.
+    A response that begins with the prompt, as lists of messages do, is the whole dialogue. Of other
+    lists of texts, which are alternatives, the first is read.
     """
     asked = [name for name in (*PROMPTS, *BESIDE) if is_filled(row.get(name))]
     answer = _response(row)
@@ -36,12 +45,16 @@ def prompted_turns(row: Row) -> tuple[str, list[Any]] | None:
     names, prompt = _prompt(row, asked)
     response = _as_turns(row[answer], "assistant")
     if _begins_with(response, prompt):
-        return answer, response
+        return Prompted(answer, response)
+    options = _alternatives(row[answer])
+    response = [_message("assistant", options[0])] if options else response
+    unread = len(options[1:])
     history = next((name for name in HISTORIES if is_filled(row.get(name))), None)
     if history is None:
-        return f"{names} and {answer}", [*prompt, *response]
+        return Prompted(f"{names} and {answer}", [*prompt, *response], unread)
     before = _exchanges(_as_turns(row[history], "assistant"))
-    return f"{history}, {names} and {answer}", [*before, *prompt, *response]
+    turns = [*before, *prompt, *response]
+    return Prompted(f"{history}, {names} and {answer}", turns, unread)
 
 
 def chosen_turns(row: Row) -> tuple[str, list[Any]] | None:
@@ -130,6 +143,14 @@ def _prompt(row: Row, names: Sequence[str]) -> tuple[str, list[Any]]:
         if isinstance(row[name], str) and row[name].strip() not in text:
             text, used = f"{text}\n{row[name]}", [*used, name]
     return " with ".join(used), [{"role": "user", "content": text}]
+
+
+def _alternatives(value: Any) -> list[str]:
+    """The texts of a list of texts, but for empty ones."""
+    texts = [] if isinstance(value, str) else listed(value)
+    if not isinstance(texts, list) or not all(isinstance(text, str | None) for text in texts):
+        return []
+    return [text for text in texts if text and text.strip()]
 
 
 def _as_turns(value: Any, role: str) -> list[Any]:

@@ -157,7 +157,7 @@ def test_what_stands_beside_an_instruction_belongs_to_it(row, prompt):
 
 def test_what_stands_beside_an_instruction_is_a_line_of_its_own():
     row = {"instruction": "Translate", "input": "Hello", "output": "Yes"}
-    name, turns = prompted_turns(row)
+    name, turns, _ = prompted_turns(row)
     assert name == "instruction with input and output"
     assert turns == messages(("user", "Translate\nHello"), ("assistant", "Yes"))
 
@@ -168,6 +168,16 @@ def test_answers_that_look_like_lists_are_texts():
     for text in ('{"a": 1}', '{"text": "A", "k": 1}', '[{"text": "Paris", "label": "LOC"}]'):
         assert said({**row, "response": text})[1] == ("s", text)
         assert said({"prompt": text, "response": "Yes"})[0] == ("u", text)
+
+
+def test_of_several_answers_to_a_prompt_the_first_is_read():
+    row = {"question": "Who wrote it?", "answer": ["Bob", "Bobby", "Robert"]}
+    assert said(row) == [("u", "Who wrote it?"), ("s", "Bob")]
+    report = Dataset.from_dialogues([row]).report
+    assert report.left_out == {"further answers to a prompt, after the first": 2}
+    assert said({**row, "answer": [LEARNED[0][1]]})[1] == ("s", LEARNED[0][1])
+    whole = {"prompt": LEARNED[0][1], "completion": [text for _, text in LEARNED]}
+    assert said(whole) == LEARNED
 
 
 def test_messages_that_a_table_holds_as_json_are_turns():
