@@ -13,6 +13,7 @@ from torch import Tensor
 from agents.decoding.replies import Turn, newest, one_at_a_time
 from agents.decoding.sampling import Sampling
 from dialgym.language.causal_models import load_causal_model, window_of
+from dialgym.language.chat_tokens import turn_ends
 
 NAMES = {True: "system", False: "user"}
 """Names of the speakers where the tokenizer has no chat template."""
@@ -48,8 +49,7 @@ class CausalTalker:
             )
         self.model, self.tokenizer = model.eval(), tokenizer
         self.window = window_of(model.config, tokenizer)
-        ends = model.generation_config.eos_token_id
-        self.ends = {tokenizer.eos_token_id, *(ends if isinstance(ends, list) else [ends])}
+        self.ends = turn_ends(model, tokenizer)
         self.spare = "logits_to_keep" in inspect.signature(model.forward).parameters
 
     @classmethod

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from dialgym.language.messages import ASSISTANT, SYSTEM, USER, Message
 from dialgym.language.model_text import THOUGHT, THOUGHT_END
+from dialgym.language.tokenizers import special_ids
 
 SENTINEL = "\N{INVISIBLE SEPARATOR}"
 """Text that stands for a turn of the learner where a template is asked for what comes after it."""
@@ -203,7 +204,7 @@ class TemplateForm:
         names = {*getattr(tokenizer, "all_special_tokens", ()), *map(str, added)}
         self._special = sorted(filter(None, names), key=len, reverse=True)
         unknown = getattr(tokenizer, "unk_token_id", None)
-        self._special_ids = {*getattr(tokenizer, "all_special_ids", ())} - {unknown}
+        self._special_ids = special_ids(tokenizer) - {unknown}
         self._in_text = re.compile("|".join(map(re.escape, self._special)) or r"(?!)")
 
     def is_special(self, token: int) -> bool:
@@ -297,6 +298,19 @@ class TemplateForm:
             **self._template,
         )
         return str(text)
+
+
+def turn_ends(model: Any, tokenizer: Any) -> set[int]:
+    """Tokens that end a turn of a causal language model: its own, its tokenizer's, its template's.
+
+    A template that cannot write an answer within a chat names none.
+    """
+    ends = model.generation_config.eos_token_id
+    own = {tokenizer.eos_token_id, *(ends if isinstance(ends, list) else [ends])} - {None}
+    try:
+        return own.union(TemplateForm(tokenizer, {}).ends if tokenizer.chat_template else ())
+    except ValueError:
+        return own
 
 
 def merged(messages: Sequence[Message]) -> list[Message]:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from dialgym.io.chat_service import CompletionRefusedError, ModelAnswer
 from dialgym.io.model_settings import ModelSettings
 from dialgym.language.causal_models import load_causal_model, window_of
-from dialgym.language.chat_tokens import TemplateForm
+from dialgym.language.chat_tokens import TemplateForm, turn_ends
 
 MOST_TOKENS = 256
 """Tokens of an answer where no bound is set."""
@@ -99,8 +99,7 @@ class _Writer:
         self.model.to("cuda" if torch.cuda.is_available() else "cpu")
         self.form = TemplateForm(tokenizer, {})
         self.window = window_of(self.model.config, tokenizer)
-        ends = self.model.generation_config.eos_token_id
-        self.ends = {tokenizer.eos_token_id, *(ends if isinstance(ends, list) else [ends])} - {None}
+        self.ends = turn_ends(self.model, tokenizer)
         self._keeps_all = _keeps_all(self.model)
         self._skips_padding = _skips_padding(self.model)
         self._one_at_a_time = threading.Lock()

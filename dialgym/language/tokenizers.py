@@ -306,9 +306,7 @@ class HFTokenizer(_OfLibrary):
     @cached_property
     def own_specials(self) -> frozenset[int]:  # type: ignore[override]
         """Tokens that the tokenizer itself calls special, such as its end of text."""
-        added = getattr(self._hf, "added_tokens_decoder", {}).items()
-        ids = {*getattr(self._hf, "all_special_ids", ()), *(i for i, one in added if one.special)}
-        return frozenset(FIRST_TEXT + i for i in ids)
+        return frozenset(FIRST_TEXT + i for i in special_ids(self._hf))
 
     @property
     def vocab_size(self) -> int:
@@ -324,6 +322,12 @@ class HFTokenizer(_OfLibrary):
 
     def _text(self, ids: list[int]) -> str:
         return str(self._hf.decode(ids, clean_up_tokenization_spaces=False))
+
+
+def special_ids(hf: Any) -> frozenset[int]:
+    """Ids that a tokenizer of Hugging Face calls special, by name or where it has added them."""
+    added = getattr(hf, "added_tokens_decoder", {}).items()
+    return frozenset(getattr(hf, "all_special_ids", ())) | {i for i, one in added if one.special}
 
 
 def make_tokenizer(spec: Any, charset: str, words: Iterable[str] = ()) -> Tokenizer:

@@ -50,8 +50,13 @@ ENDS = {"headers": "<|eot|>", "instruct": "<eos>"}
 """The token that ends a turn, where it is not ``<|im_end|>``."""
 
 
-def tokenizer_with(template: str, merges: bool = False) -> PreTrainedTokenizerFast:
-    """A tokenizer of characters, or of some pairs of them, with one of `TEMPLATES`."""
+def tokenizer_with(
+    template: str, merges: bool = False, named: bool = True
+) -> PreTrainedTokenizerFast:
+    """A tokenizer of characters, or of some pairs of them, with one of `TEMPLATES`.
+
+    Its special tokens are `named` as such, or have been added as special and no more.
+    """
     import tokenizers
 
     letters = [*SPECIAL, *map(chr, range(32, 127)), "\n"]
@@ -66,8 +71,8 @@ def tokenizer_with(template: str, merges: bool = False) -> PreTrainedTokenizerFa
         unk_token="<unk>",
         pad_token="<pad>",
         bos_token="<bos>",
-        eos_token=ENDS.get(template, "<|im_end|>"),
-        additional_special_tokens=[*SPECIAL],
+        eos_token=ENDS.get(template, "<|im_end|>") if named else None,
+        additional_special_tokens=[*SPECIAL] if named else [],
     )
     found.chat_template = TEMPLATES[template]
     return found

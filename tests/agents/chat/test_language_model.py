@@ -60,6 +60,21 @@ def test_a_chat_template_is_used_where_there_is_one(tmp_path):
     assert agent.chat("c", ["a"], deterministic=True) == opened
 
 
+def test_the_end_of_a_turn_in_the_template_ends_a_reply(tmp_path):
+    save_model(tmp_path)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    own = {tokenizer.eos_token_id}
+    assert CausalTalker.load(str(tmp_path)).ends == own
+    tokenizer.add_tokens([transformers.AddedToken("<|end|>", special=True)])
+    tokenizer.chat_template = "{% for m in messages %}{{ m.content }}<|end|>{% endfor %}"
+    tokenizer.save_pretrained(tmp_path)
+    ends = own | {tokenizer.convert_tokens_to_ids("<|end|>")}
+    assert CausalTalker.load(str(tmp_path)).ends == ends
+    tokenizer.chat_template = "{{ raise_exception('no chat') }}"
+    tokenizer.save_pretrained(tmp_path)
+    assert CausalTalker.load(str(tmp_path)).ends == own
+
+
 def test_messages_alternate_and_begin_with_the_user():
     turns = [Turn(True, "a"), Turn(False, "b"), Turn(False, "c"), Turn(True, "d")]
     found = [(message["role"], message["content"]) for message in messages(turns)]

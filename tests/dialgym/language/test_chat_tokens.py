@@ -99,6 +99,18 @@ def test_log_probabilities_and_turns_belong_to_the_learners_tokens():
     assert {p for p, o in zip(logprobs, own) if not o} == {0.0}
 
 
+def test_a_token_that_was_added_as_special_ends_a_turn():
+    tokenizer = tokenizer_with("chatml", named=False)
+    end = tokenizer.convert_tokens_to_ids("<|im_end|>")
+    assert end not in tokenizer.all_special_ids
+    tokens = ChatTokens(tokenizer, CHAT[:2])
+    assert tokens.ends == [end]
+    tokens.say([*tokens.text_ids("crane"), end])
+    tokens.hear([CHAT[3]])
+    text = tokenizer.apply_chat_template(CHAT[:4], tokenize=False, add_generation_prompt=True)
+    assert tokenizer.decode(tokens.ids) == text
+
+
 def test_ids_that_no_encoding_gives_are_kept_as_they_were_sampled():
     tokenizer = tokenizer_with("chatml", merges=True)
     tokens = ChatTokens(tokenizer, CHAT[:2])

@@ -1,6 +1,7 @@
 """Language models of transformers in this process, asked as a service is."""
 
 import asyncio
+import json
 import pickle
 import shutil
 
@@ -111,6 +112,16 @@ def test_it_ends_at_its_end_or_at_the_most_tokens(folder):
     for answer in found:
         assert (answer.answer_tokens == 30) == (answer.finish_reason == "length")
         assert "<|im_end|>" not in answer.text
+
+
+def test_the_end_of_a_turn_in_the_template_ends_an_answer(folder, tmp_path):
+    unnamed = shutil.copytree(folder, tmp_path / "unnamed")
+    tokenizer_with("chatml", named=False).save_pretrained(unnamed)
+    for name in ("config.json", "generation_config.json"):
+        settings = json.loads((unnamed / name).read_text())
+        (unnamed / name).write_text(json.dumps({**settings, "eos_token_id": None}))
+    found = answers(str(unnamed), CHATS[:1] * 40, max_tokens=30)[0]
+    assert {answer.finish_reason for answer in found} == {"stop", "length"}
 
 
 def test_a_thought_that_the_template_opens_is_told_as_one(folder, tmp_path):
