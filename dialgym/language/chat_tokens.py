@@ -279,14 +279,20 @@ class TemplateForm:
             "begin a turn. Take a tokenizer that knows split_special_tokens."
         )
 
+    @cached_property
+    def _reads_system(self) -> bool:
+        """False for a template that refuses the system's text, or leaves it out."""
+        brief = Message(role=SYSTEM, content=SENTINEL)
+        try:
+            return SENTINEL in self._apply([brief, Message(role=USER, content="a")], True)
+        except Exception:  # a template raises what it likes
+            return False
+
     def _render(self, messages: Sequence[Message], generation_prompt: bool) -> str:
         try:
+            if messages and messages[0]["role"] == SYSTEM and not self._reads_system:
+                messages = merged(messages)
             return self._apply(messages, generation_prompt)
-        except Exception as error:
-            if not messages or messages[0]["role"] != SYSTEM:
-                raise _refused(error) from error
-        try:
-            return self._apply(merged(messages), generation_prompt)
         except Exception as error:
             raise _refused(error) from error
 

@@ -45,6 +45,17 @@ def test_where_templates_keep_the_past_ids_are_those_of_the_whole_chat(name, len
     assert encode(chat, tokenizer).ids == tokenizer(text, add_special_tokens=False)["input_ids"]
 
 
+def test_a_template_that_leaves_the_brief_out_has_it_before_the_first_message():
+    tokenizer = tokenizer_with("no system")
+    refusing = ChatTokens(tokenizer, CHAT[:2]).ids
+    tokenizer.chat_template = (
+        "<bos>{% for m in messages if m.role != 'system' %}<|im_start|>{{ m.role }}\n"
+        "{{ m.content }}<|im_end|>\n{% endfor %}{{ '<|im_start|>model\n' }}"
+    )
+    assert ChatTokens(tokenizer, CHAT[:2]).ids == refusing
+    assert "Guess." in tokenizer.decode(refusing)
+
+
 def test_a_template_that_rewrites_the_past_cannot_reach_back():
     tokenizer = tokenizer_with("thinking")
     tokens = ChatTokens(tokenizer, CHAT[:2])
