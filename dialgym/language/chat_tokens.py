@@ -22,6 +22,10 @@ SENTINEL = "\N{INVISIBLE SEPARATOR}"
 """Text that stands for a turn of the learner where a template is asked for what comes after it."""
 PRIVATE = range(0xE000, 0xF8FF)
 """Characters of private use, which stand for special tokens in what was said."""
+SAID = "a"
+"""Text that stands for a turn of the learner where what comes after it is encoded."""
+CONTEXT = 16
+"""Characters before a text that are encoded with it, at most."""
 NOBODY = -1
 """Turn of a token that the learner has not said."""
 
@@ -240,12 +244,20 @@ class TemplateForm:
                 "the chat template must give the assistant's text once; it gives it "
                 f"{text.count(SENTINEL)} times. Choose another template."
             )
-        return self._ids(text.partition(SENTINEL)[2], marks)
+        return self._ids(text.partition(SENTINEL)[2], marks, SAID)
 
     def text(self, text: str) -> list[int]:
         """Ids of what the learner says, none of them special."""
         (safe,), marks = self._marked([Message(role=ASSISTANT, content=text)])
-        return self._ids(safe["content"], marks)
+        return self._ids(safe["content"], marks, self._before_answer)
+
+    @cached_property
+    def _before_answer(self) -> str:
+        """The template's text before an answer; "" if a space ends it, which the answer has."""
+        answer = Message(role=ASSISTANT, content=SENTINEL)
+        text = self._render([Message(role=USER, content="a"), answer], False)
+        before = text.partition(SENTINEL)[0]
+        return "" if before.endswith(" ") else before
 
     def _marked(self, messages: Sequence[Message]) -> tuple[list[Message], dict[str, str]]:
         """The messages with a character in the place of each special token in their texts."""
@@ -258,20 +270,39 @@ class TemplateForm:
         marked = [Message(role=m["role"], content=text) for m, text in zip(messages, safe)]
         return marked, {mark: name for name, mark in marks.items()}
 
-    def _ids(self, text: str, marks: Mapping[str, str]) -> list[int]:
-        """Ids of a template's text, in which each mark is a special token as text."""
-        if not marks:
-            return self._encode(text)
+    def _ids(self, text: str, marks: Mapping[str, str], before: str = "") -> list[int]:
+        """Ids of a template's text after another, in which each mark is a special token as text."""
         ids: list[int] = []
-        for part in re.split(f"([{''.join(marks)}])", text):
-            ids += self._as_text(marks[part]) if part in marks else self._encode(part)
+        for part in re.split(f"([{''.join(marks)}])", text) if marks else [text]:
+            name = marks.get(part)
+            ids += self._as_text(name, before) if name else self._encode(part, before)
+            before = name[1:] if name else part or before
         return ids
 
-    def _encode(self, text: str, **options: Any) -> list[int]:
+    def _encode(self, text: str, before: str = "", **options: Any) -> list[int]:
+        """Ids of a text, without the space that some tokenizers put before each.
+
+        As within a whole text, it is put after a special token alone.
+        """
+        alone = self._encoded(text, **options)
+        context = self._in_text.split(before)[-1][-CONTEXT:]
+        if not context or not self._puts_spaces:
+            return alone
+        known, both = (self._encoded(t, **options) for t in (context, context + text))
+        return both[len(known) :] if both[: len(known)] == known else alone
+
+    @cached_property
+    def _puts_spaces(self) -> bool:
+        """True where a letter is another token at the beginning than after a full stop."""
+        stop, letter, both = map(self._encoded, (".", "a", ".a"))
+        after = both[len(stop) :]
+        return bool(stop and after) and both[: len(stop)] == stop and after != letter
+
+    def _encoded(self, text: str, **options: Any) -> list[int]:
         return [*self.tokenizer(text, add_special_tokens=False, **options)["input_ids"]]
 
-    def _as_text(self, name: str) -> list[int]:
-        ids = self._encode(name, split_special_tokens=True)
+    def _as_text(self, name: str, before: str) -> list[int]:
+        ids = self._encode(name, before, split_special_tokens=True)
         if self._special_ids.isdisjoint(ids):
             return ids
         raise ValueError(

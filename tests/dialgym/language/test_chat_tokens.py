@@ -10,6 +10,7 @@ from dialgym.language.model_text import without_reasoning
 pytest.importorskip("transformers")
 
 from tests.support.chat_templates import ENDS, PRESERVING, SPECIAL, TEMPLATES, tokenizer_with
+from tests.support.spaced_tokenizers import KINDS, spaced
 
 CHAT = [
     {"role": "system", "content": "Guess."},
@@ -54,6 +55,22 @@ def test_a_template_that_leaves_the_brief_out_has_it_before_the_first_message():
     )
     assert ChatTokens(tokenizer, CHAT[:2]).ids == refusing
     assert "Guess." in tokenizer.decode(refusing)
+
+
+LINES = (
+    "{% for m in messages %}{{ m.role }}:\n{{ m.content }}\n{% endfor %}"
+    "{% if add_generation_prompt %}{{ 'assistant:\n' }}{% endif %}"
+)
+COLONS = LINES.replace("}}:\n", "}}: ").replace(":\n' }}", ":' }}")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("template", [LINES, COLONS])
+def test_a_tokenizer_that_puts_spaces_puts_none_that_the_template_has_not(kind, template):
+    tokenizer = spaced(kind)
+    tokenizer.chat_template = template
+    text = tokenizer.apply_chat_template(CHAT, tokenize=False)
+    assert encode(CHAT, tokenizer).ids == tokenizer(text, add_special_tokens=False)["input_ids"]
 
 
 def test_a_template_that_rewrites_the_past_cannot_reach_back():
