@@ -24,8 +24,9 @@ class CausalTalker:
     """A language model that goes on with a chat, written by its tokenizer's chat template.
 
     Without a template it goes on with lines ``user: ...`` and ``system: ...``, up to the next line.
-    A reply costs one reading of the chat, and a step for each token. Special tokens are not said.
-    Threads may share it; one is answered at a time.
+    A reply costs one reading of the chat, and a step for each token; a model without a cache of
+    keys and values reads all for each token. Special tokens are not said. Threads may share it; one
+    is answered at a time.
 
     Args:
         model: a causal language model of `transformers`.
@@ -81,13 +82,13 @@ class CausalTalker:
         extra = {"logits_to_keep": 1} if self.spare else {}
         while len(said) < most:
             out = self.model(self._tensor(ids), past_key_values=cache, use_cache=True, **extra)
-            cache = out.past_key_values
+            cache = getattr(out, "past_key_values", None)  # Mamba and GPT-1 have none
             logits = out.logits[0, -1, : len(self.tokenizer)].float()  # some models have more rows
             token = sampling.next_token(logits, generator)
             if token in self.ends:
                 break
             said.append(token)
-            ids = [token]
+            ids = [*ids, token] if cache is None else [token]
             if self._is_over(said):
                 break
         return self._text(said)

@@ -9,7 +9,7 @@ import transformers
 from agents import ChatAgent
 from agents.chat.language_model import CausalTalker, messages
 from agents.decoding.replies import Turn
-from tests.agents.models.test_pretrained import PIECES, save_model
+from tests.agents.models.test_pretrained import PIECES, save_model, save_tokenizer
 
 
 def reference_reply(lm, tokenizer, text, most):
@@ -38,6 +38,27 @@ def test_a_language_model_goes_on_with_tagged_lines(model_type, tmp_path):
     drawn = {agent.chat("c d", seed=seed) for seed in range(5)}
     assert len(drawn) > 1
     assert agent.chat("c d", seed=2) == agent.chat("c d", seed=2)
+
+
+WITHOUT_CACHE = {
+    "mamba": {"hidden_size": 16, "num_hidden_layers": 1, "state_size": 4},
+    "openai-gpt": {"n_embd": 16, "n_layer": 1, "n_head": 2},
+}
+
+
+@pytest.mark.parametrize("model_type", WITHOUT_CACHE)
+def test_a_language_model_without_keys_and_values_reads_all_again(model_type, tmp_path):
+    sizes = {"vocab_size": len(PIECES), "bos_token_id": 0, "eos_token_id": 0, "pad_token_id": 0}
+    torch.manual_seed(0)
+    config = transformers.AutoConfig.for_model(model_type, **sizes, **WITHOUT_CACHE[model_type])
+    lm = transformers.AutoModelForCausalLM.from_config(config).eval()
+    for weight in lm.parameters():
+        torch.nn.init.normal_(weight, std=0.3)
+    lm.save_pretrained(tmp_path)
+    tokenizer = save_tokenizer(tmp_path)
+    expected = reference_reply(lm, tokenizer, "user: c d\nsystem:", 6)
+    said = ChatAgent.load(str(tmp_path), max_tokens=6).chat("c d", deterministic=True)
+    assert said == expected != ""
 
 
 TEMPLATE = (
