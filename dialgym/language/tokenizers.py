@@ -224,8 +224,7 @@ class _OfLibrary(_Loops):
 
     @cached_property
     def _space_comes_first(self) -> bool:
-        ids = [token - FIRST_TEXT for token in self.encode("a") if token >= FIRST_TEXT]
-        return self._text(ids)[:1] == " "
+        return self._text([i - FIRST_TEXT for i in self.encode("a") if i >= FIRST_TEXT])[:1] == " "
 
     def piece(self, token: int, first: bool) -> str:
         if token in self.own_specials:
@@ -262,6 +261,8 @@ class BPETokenizer(_OfLibrary):
         return made
 
     def _use(self, bpe: Any) -> None:
+        bpe.no_truncation()  # a file may ask for either, for batches of a reading model
+        bpe.no_padding()
         self._bpe = bpe
         self._unknown = bpe.token_to_id("<unk>")
 

@@ -40,6 +40,16 @@ def test_pieces_add_up_to_the_text(tokenizer):
     assert "".join(pieces) == "the dog, and a cat"
 
 
+def test_texts_are_neither_cut_nor_filled_up(tokenizer, tmp_path):
+    core = train_bpe(TEXTS, 130)
+    core.enable_truncation(2)
+    core.enable_padding(length=16)
+    core.save(str(tmp_path / "batches.json"))
+    for text in ("a", "the cat sat on the mat"):
+        found = BPETokenizer(tmp_path / "batches.json").encode(text)
+        assert found == tokenizer.encode(text)
+
+
 def test_copies_are_equal(tokenizer):
     again = pickle.loads(pickle.dumps(tokenizer))
     assert again == tokenizer
