@@ -147,9 +147,9 @@ def conversations_in(
     """The names of the dialogues of a table, and the dialogues, in the order of their beginnings.
 
     Names may begin anew in each split. Utterances come by the numbers in the column of turns, else
-    as the rows do. A reward that is the same in all rows of a dialogue that have one, in every
-    dialogue, is that of the dialogue and counts once; else the rewards are those of the turns. A
-    success is what the last row says that tells it.
+    as the rows do. A reward that is the same in all rows of a dialogue that have one, of both who
+    speak or one row, in every dialogue, is that of the dialogue and counts once; else the rewards
+    are those of the turns. A success is what the last row says that tells it.
 
     Args:
         rows: places and rows.
@@ -162,9 +162,9 @@ def conversations_in(
     order = f", order from {columns.turn!r}" if columns.turn else ""
     report.add("turns", f"a row each: text from {columns.text!r}{spoken}, "
                         f"dialogue from {columns.dialogue!r}{order}")  # fmt: skip
-    rewards = [[one.said.reward for one in found] for found in dialogues.values()]
-    once = _are_of_dialogues(rewards)
-    if any(value is not None for column in rewards for value in column):
+    said = [[one.said for one in found] for found in dialogues.values()]
+    once = _are_of_dialogues(said)
+    if any(line.reward is not None for lines in said for line in lines):
         told = "at the end, as each dialogue has one" if once else "by turn"
         report.add("rewards", f"{reward or 'rewards'}, {told}")
     for (name, split), found in dialogues.items():
@@ -212,11 +212,20 @@ def _conversation(
     return ImportedConversation(said, str(found[0].where), whole, success, split)
 
 
-def _are_of_dialogues(rewards: Sequence[Sequence[float | None]]) -> bool:
-    """Return True if a column rates dialogues: each has one value, and some in several rows."""
-    known = [[value for value in column if value is not None] for column in rewards]
-    alike = all(len({*column}) <= 1 for column in known)
-    return alike and any(len(column) > 1 for column in known)
+def _are_of_dialogues(dialogues: Iterable[Sequence[Said]]) -> bool:
+    """Return True if rewards rate dialogues: each has one value, and some in several rows.
+
+    Several rows of one speaker alone, beside others, are turns of the one who learns.
+    """
+    several = False
+    for said in dialogues:
+        known = [line for line in said if line.reward is not None]
+        several |= len(known) > 1
+        speakers, rated = ({line.speaker for line in lines} for lines in (said, known))
+        of_turns = len(known) > 1 and len(rated) < min(len(speakers), 2)
+        if of_turns or len({line.reward for line in known}) > 1:
+            return False
+    return several
 
 
 def _in_order(found: Sequence[_Utterance]) -> Sequence[_Utterance]:

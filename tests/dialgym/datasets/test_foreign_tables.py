@@ -157,6 +157,13 @@ def test_ratings_of_turns_stay_ratings_of_turns(ratings, tmp_path):
     assert [line.reward for one in found for line in one.said] == given
 
 
+def test_equal_rewards_of_one_speaker_are_of_turns(tmp_path):
+    rows = ["1,user,a,", "1,bot,b,-1", "1,user,c,", "1,bot,d,-1", "2,user,e,", "2,bot,f,0"]
+    found, report = read(written(tmp_path / "a.csv", rated(*rows)))
+    assert [line.reward for one in found for line in one.said] == [None, -1, None, -1, None, 0]
+    assert "rewards, by turn" in report.understood["rewards"]
+
+
 @pytest.mark.parametrize(
     ("column", "known"),
     [
