@@ -1,7 +1,8 @@
 """Export to Minari and import from it, at the level of utterances or acts."""
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any, cast
 
@@ -83,7 +84,8 @@ def table_of_minari(name: str) -> Any:
     abouts = stored.storage.get_episode_metadata(indices.tolist())
     for number, (episode, about) in enumerate(zip(stored.iterate_episodes(), abouts)):
         _check_infos(episode.infos or {}, acts, where)
-        recorder.add(_played(episode, about, number, dialogue.learner, acts))
+        voices = dialogue.task.voices
+        recorder.add(_played(episode, about, number, dialogue.learner, voices, acts))
     return recorder.table()
 
 
@@ -121,13 +123,19 @@ def _check_infos(infos: Mapping[str, Any], acts: PartyActs | None, where: str) -
 
 
 def _played(
-    episode: Any, about: Mapping[str, Any], number: int, learner: str, acts: PartyActs | None
+    episode: Any,
+    about: Mapping[str, Any],
+    number: int,
+    learner: str,
+    voices: Sequence[str],
+    acts: PartyActs | None,
 ) -> EpisodeBatch:
     turns, decisions = RecordedTurns(), None
     rewards = np.asarray(episode.rewards, np.float64)
     infos = episode.infos
     if acts is None:
-        turns.add(*_lines(episode.observations, learner, list(episode.actions)), rewards.tolist())
+        said = list(episode.actions)
+        turns.add(*_lines(episode.observations, learner, said, voices), rewards.tolist())
     else:
         masks = np.asarray(infos["action_mask"], bool)
         decisions = [Decisions(episode.observations, episode.actions, masks)]
@@ -154,8 +162,14 @@ def _names(acts: PartyActs, action: Any) -> str:
     return ", ".join(acts.names[int(k)] for k in chosen)
 
 
-def _lines(observations: Any, learner: str, said: list[str]) -> tuple[list[Utterance], list[int]]:
-    """The transcript, from how it grew, and where in it the learner's utterances stand."""
+def _lines(
+    observations: Any, learner: str, said: list[str], voices: Sequence[str]
+) -> tuple[list[Utterance], list[int]]:
+    """The transcript, from how it grew, and where in it the learner's utterances stand.
+
+    An utterance may have several lines: one begins where a line has the name of a speaker.
+    """
+    names = re.compile(f"^({'|'.join(map(re.escape, voices))}): ", re.MULTILINE)
     lines: list[Utterance] = []
     positions, before = [], ""
     for step, text in enumerate(map(str, observations)):
@@ -164,9 +178,8 @@ def _lines(observations: Any, learner: str, said: list[str]) -> tuple[list[Utter
             positions.append(len(lines))
             lines.append(Utterance(learner, said[step - 1]))
             new = new[len(f"{learner}: {said[step - 1]}\n") :]
-        for line in new.splitlines():
-            speaker, _, words = line.partition(": ")
-            lines.append(Utterance(speaker, words))
+        _, *parts = names.split(new)
+        lines += [Utterance(*one) for one in zip(parts[::2], (p[:-1] for p in parts[1::2]))]
         before = text
     return lines, positions
 

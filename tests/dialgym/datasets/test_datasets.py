@@ -265,6 +265,30 @@ def test_to_minari_and_back(data_format: str, tmp_path: Path, monkeypatch: Any):
     assert all((a == b).all() for a, b in zip(*tokens))
 
 
+def test_utterances_of_several_lines_come_back_from_minari(monkeypatch: pytest.MonkeyPatch):
+    minari = pytest.importorskip("minari")
+    texts = ["Board:\nx: 1\n", "crane", "a\x0bb\u2028c: d", "", "slate"]
+    parties = ["user", "system", "user", "user", "system"]
+    lines = [f"{party}: {text}\n" for party, text in zip(parties, texts)]
+    episode = SimpleNamespace(
+        observations=["".join(lines[:n]) for n in (1, 4, 5)],
+        actions=["crane", "slate"],
+        rewards=[0.0, 1.0],
+        terminations=[False, True],
+        truncations=[False, False],
+        infos={"is_success": [False, False, True]},
+    )
+    stored = SimpleNamespace(
+        env_spec=gym.spec("dialgym/Wordle-utterance-v0"),
+        storage=SimpleNamespace(metadata={}, get_episode_metadata=lambda indices: [{}]),
+        episode_indices=[0],
+        iterate_episodes=lambda: [episode],
+    )
+    monkeypatch.setattr(minari, "load_dataset", lambda name: stored)
+    found = [(turn["party"], turn["text"]) for turn in from_minari("x")[0]["turns"]]
+    assert found == [*zip(parties, texts)]
+
+
 def test_an_empty_dataset_is_loaded_as_one(games: Dataset, tmp_path: Path):
     games.filter(games["episode"] < 0).save(tmp_path)
     assert not len(dialgym.load_dataset(tmp_path))
