@@ -120,10 +120,10 @@ def _csv(part: ArchiveMember) -> Iterator[tuple[RowLocation, Any]]:
 
 def _cells(text: str, quoted: bool, delimiter: str) -> Any:
     """Make a reader of the cells of each line, with the number of the line."""
+    csv.field_size_limit(max(csv.field_size_limit(), len(text)))  # a cell may be a whole dialogue
     lines = io.StringIO(text, newline="")
-    if quoted:
-        return csv.reader(lines, delimiter=delimiter, strict=True)
-    return csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE)
+    options: Any = {"strict": True} if quoted else {"quoting": csv.QUOTE_NONE}
+    return csv.reader(lines, delimiter=delimiter, **options)
 
 
 def _is_quoted(text: str) -> bool:

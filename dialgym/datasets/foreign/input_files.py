@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -123,7 +124,8 @@ def read_conversations(
             conversations += _in_file(str(part), choices, report)
     else:
         given = [(f"row {n}", _as_row(row)) for n, row in enumerate(rows)]
-        conversations += _in_rows(given, choices, report, "the rows")
+        found = _in_rows(given, choices, report, "the rows")
+        conversations += _of_split(found, _wanted(choices))
     if not conversations:
         raise ValueError(
             "import: no dialogues were found. Expected rows with a list of turns (messages, turns, "
@@ -152,12 +154,16 @@ def _whole(conversation: ImportedConversation, report: ImportReport) -> Imported
 
 
 def _listed(source: Any) -> list[Any]:
-    """Files, or rows; those of a table of pandas, and under the names of a mapping."""
+    """Files, or rows; those of a table of pandas, under names, and of splits of Hugging Face's."""
     if isinstance(source, str | PathLike):
         return [source]
     if hasattr(source, "to_dict") and hasattr(source, "columns"):
         return list(source.to_dict("records"))
-    return list(source.values() if isinstance(source, Mapping) else source)
+    if not isinstance(source, Mapping):
+        return list(source)
+    if all(hasattr(rows, "column_names") for rows in source.values()):
+        return [{"split": name, **row} for name, rows in source.items() for row in rows]
+    return list(source.values())
 
 
 def _as_row(row: Any) -> Row:
@@ -172,7 +178,7 @@ def _in_file(name: str, choices: Choices, report: ImportReport) -> list[Imported
     parts = [part for part in chosen if _has_rows(part)]
     if not parts:
         raise ValueError(f"import: {name!r} has no files of rows ({', '.join(FORMATS)}).")
-    wanted = SPLITS.get(choices.split.lower(), choices.split) if choices.split else None
+    wanted = _wanted(choices)
     conversations = []
     for part in parts:
         told = splits.get(part.name) or part.split
@@ -181,8 +187,7 @@ def _in_file(name: str, choices: Choices, report: ImportReport) -> list[Imported
         rows = [(str(where), row) for where, row in _rows(part)]
         fresh = [one._replace(split=one.split or told)
                  for one in _in_rows(rows, choices, report, part.name)]  # fmt: skip
-        if wanted:
-            fresh = [one._replace(split=None) for one in fresh if _is_of(one.split, wanted)]
+        fresh = _of_split(fresh, wanted)
         if fresh:
             report.add("read", part.name, len(fresh))
         conversations += fresh
@@ -205,16 +210,52 @@ def _on_card(
     return chosen, splits
 
 
+def _wanted(choices: Choices) -> str | None:
+    return SPLITS.get(choices.split.lower(), choices.split) if choices.split else None
+
+
+def _of_split(found: list[ImportedConversation], wanted: str | None) -> list[ImportedConversation]:
+    """The conversations of the wanted split, which is the only one then; None is all."""
+    if wanted is None:
+        return found
+    return [one._replace(split=None) for one in found if _is_of(one.split, wanted)]
+
+
 def _is_of(split: str | None, wanted: str | None) -> bool:
     """Return True if a split, as the data calls it, may be the wanted one; None may be any."""
     return wanted is None or split is None or wanted in (split, split_in(split))
 
 
 def _rows(part: ArchiveMember) -> Iterable[tuple[Any, Row]]:
-    """The rows of a file; those of JSON may stand under names, or under one heading."""
-    if part.suffix != ".json":
-        yield from negotiations_in(part) if part.suffix == ".txt" else rows_of(part)
-        return
+    """The rows of a file; those of JSON may stand under names, under one heading, or in lines."""
+    if part.suffix in (".jsonl", ".json"):
+        return _rows_of_lines(part) if _has_lines(part) else _rows_of_json(part)
+    return negotiations_in(part) if part.suffix == ".txt" else rows_of(part)
+
+
+def _has_lines(part: ArchiveMember) -> bool:
+    """Return True for JSONL, which may be called JSON: its first line of several is a value."""
+    if part.suffix == ".jsonl":
+        return True
+    lines = [line for _, line in islice(part.lines(), 2)]
+    return len(lines) == 2 and _is_json(lines[0])
+
+
+def _is_json(text: str) -> bool:
+    try:
+        parse_json(text, "a line")
+    except ValueError:
+        return False
+    return True
+
+
+def _rows_of_lines(part: ArchiveMember) -> Iterator[tuple[Any, Row]]:
+    for number, line in part.lines():
+        where = f"{part.name}, line {number}"
+        yield where, _as_row(parse_json(line, where))
+
+
+def _rows_of_json(part: ArchiveMember) -> Iterator[tuple[Any, Row]]:
     content = parse_json(part.text(), part.name)
     rows = _under_names(content) if isinstance(content, Mapping) else content
     for number, row in enumerate(rows if isinstance(rows, list) else []):

@@ -95,8 +95,19 @@ def test_what_rows_may_stand_in():
     assert texts(Dataset.from_dialogues({"one": {"messages": MESSAGES}})) == SAID
     hf = pytest.importorskip("datasets")
     rows = hf.Dataset.from_list([{"messages": MESSAGES, "rating": 2}])
-    for source in (rows, rows.to_pandas()):
+    for source in (rows, rows.to_pandas(), hf.DatasetDict({"train": rows})):
         assert rewards(Dataset.from_dialogues(source)) == [0, 0, 0, 2]
+
+
+def test_splits_of_hugging_face_are_splits(tmp_path):
+    hf = pytest.importorskip("datasets")
+    rows = [{"messages": MESSAGES, "rating": n} for n in range(3)]
+    parts = {"train": rows[:2], "test_sft": rows[2:]}
+    source = hf.DatasetDict({name: hf.Dataset.from_list(part) for name, part in parts.items()})
+    Dataset.from_dialogues(source, tmp_path / "out")
+    assert load_dataset(tmp_path / "out").returns.tolist() == [0, 1]
+    assert load_dataset(tmp_path / "out", split="test").returns.tolist() == [2]
+    assert Dataset.from_dialogues(source, split="test").returns.tolist() == [2]
 
 
 def rated(*ratings):

@@ -65,6 +65,19 @@ def test_two_dialogues_under_names(content, tmp_path):
     assert len(found) == 2
 
 
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json"])
+@pytest.mark.parametrize("row", [TURNS, {"turns": TURNS}], ids=["lists", "objects"])
+def test_lines_of_json_are_rows(row, name, tmp_path):
+    (tmp_path / name).write_text(f"{json.dumps(row)}\n\n{json.dumps(row)}\n", "utf-8")
+    assert texts(read(tmp_path / name)[0]) == [[text for _, text in TALK]] * 2
+
+
+def test_a_line_of_json_that_is_none_is_named(tmp_path):
+    (tmp_path / "a.json").write_text(f"{json.dumps(TURNS)}\n[", "utf-8")
+    with pytest.raises(ValueError, match=r"a\.json, line 2: expected JSON"):
+        read(tmp_path / "a.json")
+
+
 def test_names_of_splits_are_splits(tmp_path):
     rows = {"train": [{"prompt": "Hi", "response": "Hello"}], "eval": [{"turns": TURNS}]}
     found, _ = read(written(tmp_path / "a.json", rows))
@@ -139,6 +152,12 @@ def test_rows_without_a_dialogue_are_left_out():
 
 
 # Rewards, successes, speakers
+
+
+def test_a_cell_of_any_length(tmp_path):
+    said = "so " * 50_000
+    found, _ = read(written(tmp_path / "a.csv", f"{HEAD}\n1,user,{said}\n1,bot,Yes\n"))
+    assert texts(found) == [[said, "Yes"]]
 
 
 def test_an_empty_cell_leaves_the_ratings_of_dialogues_as_they_are(tmp_path):
