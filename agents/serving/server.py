@@ -9,7 +9,7 @@ import urllib.request
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from http.client import HTTPException
+from http.client import HTTPException, IncompleteRead
 from itertools import count
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,6 +19,8 @@ from dialgym.errors import finite_number, one_of, whole_number
 from dialgym.io.chat_service import AGAIN, service_key, without_key
 
 LONGEST_PAUSE = 30.0
+LARGEST_PART = 2**16
+"""Bytes of an answer that are read at a time."""
 LONGEST_TEXT = 300
 """Characters of an answer that an error repeats."""
 
@@ -121,6 +123,21 @@ class _AsAnswered(urllib.request.HTTPErrorProcessor):
         return response
 
     https_response = http_response
+
+
+def _read_until(until: float, response: Any) -> bytes:
+    """The body of an answer, read as it comes; TimeoutError where it comes for too long.
+
+    A socket's own timeout begins again with each byte.
+    """
+    body, length = b"", response.length
+    while len(body) != length and (part := response.read1(LARGEST_PART)):
+        body += part
+        if time.monotonic() > until:
+            raise TimeoutError("the answer did not end in time")
+    if length and len(body) < length:
+        raise IncompleteRead(body, length - len(body))
+    return body
 
 
 class Client:
@@ -252,10 +269,11 @@ class Client:
         headers |= {"Authorization": f"Bearer {key}"} if key else {}
         url = f"{self.server.url.rstrip('/')}{path}"
         request = urllib.request.Request(url, content, headers)
+        until = time.monotonic() + self.server.timeout
         try:
             with self._opener.open(request, timeout=self.server.timeout) as response:
                 target = response.headers.get("Location") or ""
-                return response.status, target, response.read()
+                return response.status, target, _read_until(until, response)
         except (OSError, HTTPException) as error:  # refused, broken off, too late, no HTTP
             text = self._cut(f"{type(error).__name__}: {error}")
             raise LostServer(f"{path}: {text}") from None

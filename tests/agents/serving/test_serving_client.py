@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -9,6 +10,7 @@ import pytest
 
 from agents.serving.apis import Request, Sampled
 from agents.serving.server import Client, LostServer, RolloutServer, ServerError
+from tests.support.faulty_server import dribbles_body, faulty_server
 
 ASKED = Request([1], 4, 2, 0)
 FOUND = {"tokens": ["token_id:5", "token_id:2"], "token_logprobs": [-1.0, -0.5]}
@@ -80,6 +82,33 @@ def test_a_broken_answer_is_a_lost_server(content, message):
     said = error_of(LostServer, content)
     assert message in said
     assert len(said) < 500
+
+
+def test_the_time_of_a_request_is_that_of_its_whole_answer():
+    with (
+        faulty_server(dribbles_body) as (url, _),
+        pytest.raises(LostServer, match="TimeoutError: the answer did not end in time"),
+    ):
+        client_of(url, timeout=0.1).sample(ASKED)
+
+
+@pytest.mark.parametrize("chunks", [False, True])
+def test_an_answer_in_parts_is_read_to_its_end(chunks):
+    body = json.dumps({"choices": [{"logprobs": FOUND}]}).encode()
+    parts = [body[:9], body[9:]]
+    head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    if chunks:
+        parts = [b"%x\r\n%s\r\n" % (len(part), part) for part in [*parts, b""]]
+    else:
+        head = http(200, b"", length=len(body))
+
+    def behave(connection):
+        for part in (head, *parts):
+            connection.sendall(part)
+            time.sleep(0.02)
+
+    with faulty_server(behave) as (url, _):
+        assert client_of(url).sample(ASKED).tokens == [5, 2]
 
 
 @pytest.mark.parametrize(
