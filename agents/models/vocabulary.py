@@ -65,7 +65,7 @@ def _check_rows(pieces: list[list[int]], rows: int, own: Any) -> None:
 
 def same_vocabulary(tokenizer: HFTokenizer, own: Any) -> bool:
     """Return True if token i + 5 of the environment is token i of the model's tokenizer."""
-    return [*tokenizer.tokens[FIRST_TEXT:]] == own.convert_ids_to_tokens(range(len(own)))
+    return tokenizer.tokens == HFTokenizer(own).tokens
 
 
 def _pieces(own: Any, texts: list[str]) -> list[list[int]]:

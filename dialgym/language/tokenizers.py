@@ -202,6 +202,11 @@ class _OfLibrary(_Loops):
     """
 
     own_specials: frozenset[int] = frozenset()
+    _size: int  # its largest id and 1: there may be ids without a token
+
+    @property
+    def vocab_size(self) -> int:
+        return FIRST_TEXT + self._size
 
     def _text(self, ids: list[int]) -> str:
         """What the library decodes its own ids to."""
@@ -265,19 +270,15 @@ class BPETokenizer(_OfLibrary):
         bpe.no_padding()
         self._bpe = bpe
         self._unknown = bpe.token_to_id("<unk>")
+        self._size = max(bpe.get_vocab().values(), default=-1) + 1
 
     def to_json(self) -> str:
         """Contents of its ``tokenizer.json``."""
         return str(self._bpe.to_str())
 
-    @property
-    def vocab_size(self) -> int:
-        return FIRST_TEXT + self._bpe.get_vocab_size()
-
     @cached_property
     def tokens(self) -> tuple[str, ...]:
-        names = map(self._bpe.id_to_token, range(self._bpe.get_vocab_size()))
-        return (*SPECIALS, *names)
+        return (*SPECIALS, *(self._bpe.id_to_token(i) or "" for i in range(self._size)))
 
     def encode(self, text: str) -> list[int]:
         ids = self._bpe.encode(text, add_special_tokens=False).ids
@@ -297,7 +298,7 @@ class HFTokenizer(_OfLibrary):
 
     def __init__(self, source: Any) -> None:
         self._hf = _load_hf(source) if isinstance(source, str) else source
-        self._size = len(self._hf)
+        self._size = max(self._hf.get_vocab().values(), default=-1) + 1
 
     @property
     def own(self) -> Any:
@@ -309,13 +310,10 @@ class HFTokenizer(_OfLibrary):
         """Tokens that the tokenizer itself calls special, such as its end of text."""
         return frozenset(FIRST_TEXT + i for i in special_ids(self._hf))
 
-    @property
-    def vocab_size(self) -> int:
-        return FIRST_TEXT + self._size
-
     @cached_property
     def tokens(self) -> tuple[str, ...]:
-        return (*SPECIALS, *self._hf.convert_ids_to_tokens(range(self._size)))
+        names = self._hf.convert_ids_to_tokens(range(self._size))
+        return (*SPECIALS, *(name or "" for name in names))
 
     def encode(self, text: str) -> list[int]:
         ids = self._hf.encode(text, add_special_tokens=False, split_special_tokens=True)

@@ -12,6 +12,7 @@ from dialgym.language import (
     PAD,
     UNK,
     AnyText,
+    BPETokenizer,
     CharTokenizer,
     HFTokenizer,
     Tokenizer,
@@ -20,6 +21,7 @@ from dialgym.language import (
     make_tokenizer,
 )
 from dialgym.language.text import UNKNOWN
+from dialgym.language.tokenizers import FIRST_TEXT
 from dialgym.rollouts import make_dialogue
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz "
@@ -114,6 +116,20 @@ def test_hugging_face_pieces_add_up(hugging_face):
     ids = hugging_face.encode("the crane ate")
     pieces = [hugging_face.piece(token, i == 0) for i, token in enumerate(ids)]
     assert "".join(pieces) == "the crane ate"
+
+
+def test_ids_without_a_token_are_no_text():
+    tokenizers = pytest.importorskip("tokenizers")
+    transformers = pytest.importorskip("transformers")
+    core = tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 0, "?": 1, "b": 9}, "?"))
+    core.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    text = BPETokenizer.from_json(core.to_str())
+    own = transformers.PreTrainedTokenizerFast(tokenizer_object=core, unk_token="?")
+    for tokenizer in (text, HFTokenizer(own)):
+        assert tokenizer.vocab_size == len(tokenizer.tokens) == FIRST_TEXT + 10
+        assert tokenizer.decode(tokenizer.encode("a b")) == "a b"
+        allowed = compile_constraint(AnyText(), tokenizer).allowed[0]
+        assert not allowed[FIRST_TEXT + 2 : FIRST_TEXT + 9].any()
 
 
 def test_special_tokens_of_hugging_face_are_no_text(hugging_face):
