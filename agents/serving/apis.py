@@ -95,6 +95,8 @@ def _vllm_read(answer: Any) -> Sampled:
     if choice.get("finish_reason") == "abort":
         return Sampled([], [])
     found = choice["logprobs"]
+    if not all(token.startswith(TOKEN_ID) for token in found["tokens"]):  # a text may be a number
+        raise ValueError(f"expected tokens as {TOKEN_ID}ID (return_tokens_as_token_ids)")
     tokens = [int(token.removeprefix(TOKEN_ID)) for token in found["tokens"]]
     return Sampled(tokens, [float(value) for value in found["token_logprobs"]])
 

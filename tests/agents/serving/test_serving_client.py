@@ -92,6 +92,12 @@ def test_the_time_of_a_request_is_that_of_its_whole_answer():
         client_of(url, timeout=0.1).sample(ASKED)
 
 
+def test_tokens_that_are_texts_are_no_ids():
+    texts = {"choices": [{"logprobs": {**FOUND, "tokens": ["5", "2"]}}]}
+    said = error_of(ServerError, http(200, texts))
+    assert "expected tokens as token_id:ID (return_tokens_as_token_ids)" in said
+
+
 @pytest.mark.parametrize("chunks", [False, True])
 def test_an_answer_in_parts_is_read_to_its_end(chunks):
     body = json.dumps({"choices": [{"logprobs": FOUND}]}).encode()
