@@ -143,14 +143,19 @@ class HttpService:
             raise ServiceFault(text, wait_of(headers.get("retry-after")))
         raise CompletionRefusedError(
             f"{where}: {self.settings.base_url} refused the request to {self.settings.model!r}: "
-            f"{text}. {self._advice(status)}"
+            f"{text}. {self._advice(status, self._without_key(headers.get('location', '')))}"
         )
 
-    def _advice(self, status: int) -> str:
+    def _advice(self, status: int, location: str) -> str:
         name = self.settings.api_key_env
         if status in (401, 403):
             state = "is set" if os.environ.get(name) else "is not set"
             return f"The key is read from the environment variable {name}, which {state}."
+        if 300 <= status < 400:
+            return (
+                f"It sends on to {location[:300]!r}, which is not asked. Give the address that "
+                "answers as base_url."
+            )
         if status == 404:
             return "Check the model's name, and that base_url ends as the service's does (/v1)."
         return "Check the model's settings."

@@ -92,6 +92,15 @@ def test_no_part_of_a_key_is_shown_wherever_a_body_is_cut(service, status, paddi
         assert "sk-very" not in str(caught.value)
 
 
+def test_a_redirection_is_named_and_not_followed(service):
+    there = f"http://other.test/v1?key={KEY}"
+    service.return_value = httpx.Response(307, headers={"location": there})
+    said = r"status 307\. It sends on to 'http://other\.test/v1\?key=.*', which is not asked"
+    with pytest.raises(CompletionRefusedError, match=said) as caught:
+        ask()
+    assert KEY not in str(caught.value)
+
+
 def test_a_failed_choice_and_an_error_on_the_way_show_no_key(service):
     failed = completion(None, error={"message": "y" * 280 + KEY})
     for answer in (httpx.Response(200, json=failed), httpx.ReadError(f"cut at {KEY}")):
