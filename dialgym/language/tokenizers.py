@@ -5,7 +5,7 @@ follow. `encode` never yields a special token but ``<unk>``, so no text can forg
 token inside an utterance decodes to U+FFFD.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
@@ -84,11 +84,18 @@ class _Loops:
     Tokenizers with the same tokens are equal, so that what is compiled for one serves the other.
     """
 
+    own_specials: frozenset[int] = frozenset()
+    _space_comes_first = False
+
+    @property
+    def _key(self) -> tuple[Any, ...]:
+        return type(self), self.tokens, self.own_specials, self._space_comes_first  # type: ignore[attr-defined]
+
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.tokens == other.tokens  # type: ignore[attr-defined]
+        return isinstance(other, _Loops) and self._key == other._key
 
     def __hash__(self) -> int:
-        return hash((type(self), self.tokens))  # type: ignore[attr-defined]
+        return hash(self._key)
 
     def encode(self, text: str) -> list[int]:
         raise NotImplementedError
@@ -196,21 +203,14 @@ class WordTokenizer(_Loops):
 
 
 class _OfLibrary(_Loops):
-    """A tokenizer of a library, whose ids are shifted by 5.
+    """A tokenizer of a library; a space that it writes before each text is no part of the text."""
 
-    A space that it writes before each text is no part of the text.
-    """
-
-    own_specials: frozenset[int] = frozenset()
     _size: int  # its largest id and 1: there may be ids without a token
+    _text: Callable[[list[int]], str]  # of its own ids, which ours are less 5
 
     @property
     def vocab_size(self) -> int:
         return FIRST_TEXT + self._size
-
-    def _text(self, ids: list[int]) -> str:
-        """What the library decodes its own ids to."""
-        raise NotImplementedError
 
     def decode(self, ids: Iterable[int]) -> str:
         parts: list[str] = []
@@ -228,7 +228,7 @@ class _OfLibrary(_Loops):
         return text[1:] if self._space_comes_first and text[:1] == " " else text
 
     @cached_property
-    def _space_comes_first(self) -> bool:
+    def _space_comes_first(self) -> bool:  # type: ignore[override]
         return self._text([i - FIRST_TEXT for i in self.encode("a") if i >= FIRST_TEXT])[:1] == " "
 
     def piece(self, token: int, first: bool) -> str:
@@ -266,7 +266,7 @@ class BPETokenizer(_OfLibrary):
         return made
 
     def _use(self, bpe: Any) -> None:
-        bpe.no_truncation()  # a file may ask for either, for batches of a reading model
+        bpe.no_truncation()  # nor padding, for which a file may ask
         bpe.no_padding()
         self._bpe = bpe
         self._unknown = bpe.token_to_id("<unk>")

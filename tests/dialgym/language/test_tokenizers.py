@@ -160,6 +160,18 @@ def test_a_space_that_a_tokenizer_writes_before_each_text_is_no_part_of_it(kind)
         assert "".join(pieces) == text
 
 
+def test_tokenizers_that_differ_in_such_a_space_are_not_equal():
+    pytest.importorskip("transformers")
+    from tests.support.spaced_tokenizers import spaced
+
+    before, none = (spaced("byte level") for _ in range(2))
+    byte_level = before.backend_tokenizer.pre_tokenizer.__class__
+    none.backend_tokenizer.pre_tokenizer = byte_level(add_prefix_space=False)
+    assert HFTokenizer(before).tokens == HFTokenizer(none).tokens
+    assert HFTokenizer(before) != HFTokenizer(none)
+    assert HFTokenizer(before) == HFTokenizer(pickle.loads(pickle.dumps(before)))
+
+
 @pytest.mark.parametrize("kind", ["byte level", "sentence piece", "unigram"])
 @pytest.mark.parametrize("id", ["Wordle-20-v0", "TwentyQuestions-16-v0"])
 def test_masks_allow_what_a_tokenizer_with_such_a_space_writes(id, kind):
