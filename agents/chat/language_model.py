@@ -105,6 +105,8 @@ class CausalTalker:
         if self.tokenizer.chat_template is None:
             lines = [f"{NAMES[turn.own]}: {turn.text}\n" for turn in turns]
             ids: list[int] = self.tokenizer("".join([*lines, f"{NAMES[True]}:"])).input_ids
+            while ids and ids[-1] in self.ends:  # which some tokenizers write behind each text
+                ids.pop()
             return ids
         text = self._by_template(messages(turns))
         written: list[int] = self.tokenizer(text, add_special_tokens=False).input_ids

@@ -5,6 +5,7 @@ import json
 import pytest
 import torch
 import transformers
+from tokenizers.processors import TemplateProcessing
 
 from agents import ChatAgent
 from agents.chat.language_model import CausalTalker, messages
@@ -38,6 +39,17 @@ def test_a_language_model_goes_on_with_tagged_lines(model_type, tmp_path):
     drawn = {agent.chat("c d", seed=seed) for seed in range(5)}
     assert len(drawn) > 1
     assert agent.chat("c d", seed=2) == agent.chat("c d", seed=2)
+
+
+def test_an_end_that_a_tokenizer_writes_behind_each_text_is_not_read(tmp_path):
+    lm, tokenizer = save_model(tmp_path, "gpt2", tie=False), save_tokenizer(tmp_path)
+    plain = tokenizer("user: ab\nsystem:").input_ids
+    end = tokenizer.eos_token
+    tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
+        single=f"$A {end}", special_tokens=[(end, tokenizer.eos_token_id)]
+    )
+    assert tokenizer("ab").input_ids[-1] == tokenizer.eos_token_id
+    assert CausalTalker(lm, tokenizer)._written([Turn(own=False, text="ab")]) == plain
 
 
 WITHOUT_CACHE = {
