@@ -141,6 +141,11 @@ def test_contexts_of_people_are_drawn_and_listed(folder):
     assert len(drawn) == len(of_split(None, task.game, "train")) == 2
     assert task.splits["train"][0] == {"table": [1, 4, 1], "system": [4, 1, 2], "user": [0, 2, 2]}
     assert Bargain("items").splits == {}
+    table = {"table": [1, 4, 1]}  # an option leaves the rest to these contexts
+    assert {tuple(task.draw(np.random.default_rng(i), table)) for i in range(9)} <= drawn
+    assert (
+        len({tuple(Bargain("items").draw(np.random.default_rng(i), table)) for i in range(9)}) > 2
+    )
     before = Bargain.surroundings({"contexts": "train"})
     (folder / "more.txt").write_text("changed")
     assert Bargain.surroundings({"contexts": "train"}) != before
