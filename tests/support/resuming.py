@@ -41,6 +41,7 @@ def assert_comes_back(model: Any, file: Path) -> Any:
     loaded = agents.load(file)
     assert type(loaded) is type(model)
     assert_same_model(model, loaded)
+    assert_same_model(model, agents.load(file, seed=model.seed))  # by way of the constructor
     seen = model.get_env().reset()
     acts = [one.predict(seen, deterministic=True)[0] for one in (model, loaded)]
     assert np.array_equal(*acts)
