@@ -91,7 +91,9 @@ def _dialogue(row: Row, split: str, where: RowLocation) -> LoggedDialogue:
     """A dialogue from a row of any of the formats."""
     turns = _listed(first(row, TURNS))
     if not isinstance(turns, Iterable) or isinstance(turns, str) or not turns:
-        raise ValueError(f"{where}: expected utterances as {' or '.join(TURNS)}; got {turns!r}.")
+        raise ValueError(
+            f"{where}: expected utterances as {' or '.join(TURNS)}; got {turns!r:.80}."
+        )
     turns = list(turns)
     texts = [_text(turn, where) for turn in turns]
     acts = _labels(row, turns, ("act", "acts"), ("", *ACTS), where)

@@ -259,7 +259,7 @@ def test_files_of_labelled_texts_in_each_form(tmp_path):
         ("a.csv", "text,label\nx,bad\n", {"levels": {"good": 0}}, r"unknown label 'bad'"),
         ("a.csv", "text,label\nx,bad\n", {"levels": {"bad": 5}}, r"level of .* must be one of"),
         ("a.csv", b"\xff\xfe", {}, r"a.csv: expected text in UTF-8"),
-        ("a.tsv", "text\tlabel\n" + "x" * 200_000, {}, r"a.tsv: expected TSV .*limit"),
+        ("a.tsv", "text\tlabel\n" + "x" * 200_000, {}, r"a.tsv, line 2: expected a cell for each"),
         ("a.jsonl", "{text", {}, r"a.jsonl, line 1: expected JSON"),
         ("a.jsonl", "[1]", {}, r"a.jsonl, line 1: expected an object with names"),
     ],

@@ -236,7 +236,8 @@ FAULTS = {
         write("a.jsonl.gz", gzip.compress(b"{}" * 99)[:-9]),
         "a.jsonl.gz: expected a file of gzip, whole"),
     "a field too long": (
-        write("a.csv", "dialog\n" + "x" * 200_000 + "\n"), "a.csv: expected CSV .*limit"),
+        write("a.csv", "dialog\n" + "x" * 200_000 + "\n"),
+        r"a.csv, line 2: expected utterances as .*; got 'x{79}\.$"),
     "no list": (write("dialogues.json", '{"a": 1}'), "dialogues.json: expected a list of rows"),
     "broken JSON": (write("dialogues.json", "[1,"), "dialogues.json: expected JSON"),
     "no zip": (write("data.zip", "hello"), "data.zip: expected a zip"),
