@@ -1,4 +1,4 @@
-"""Other settings for a saved model, checked and understood as its constructor does."""
+"""Settings that `load` is given in place of a saved model's, understood by its constructor."""
 
 from __future__ import annotations
 
@@ -26,17 +26,11 @@ def understood(cls: Any, policy: Any, saved: Settings, changes: Settings) -> dic
         return {}
     own = signature(cls.__init__).parameters.keys() - SETTLED
     as_saved = {name: saved[name] for name in own & saved.keys()}
-    made = (
+    before, after = (
         vars(cls(policy=policy, env=None, _init_setup_model=False, **settings))
         for settings in (as_saved, {**as_saved, **given})
     )
-    before, after = made
     return {n: v for n, v in after.items() if n in given or _is_other(v, before.get(n))}
-
-
-def reference_of(attributes: Settings) -> Any:
-    """The file of the policy that divergence is measured from; None is the one learned from."""
-    return getattr(attributes.get("kl"), "reference", None)
 
 
 def _is_other(value: Any, before: Any) -> bool:

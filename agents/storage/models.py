@@ -23,7 +23,7 @@ from stable_baselines3.common.utils import check_for_correct_spaces
 from agents.registry import NETWORK_KEYS, POLICIES, find, home_of, load_class, name_of, named, names
 from agents.storage.archive import MODEL, Archive, ForeignFile, model_archive, write_archive
 from agents.storage.base_weights import without_bases
-from agents.storage.changed_settings import reference_of, understood
+from agents.storage.changed_settings import understood
 from agents.storage.locate import (
     beside,
     fetched_agent,
@@ -34,7 +34,14 @@ from agents.storage.locate import (
     with_tokenizer,
 )
 from agents.storage.pickled import learned_normalized, read_pickled, take_statistics
-from agents.storage.state import OF_REFERENCE, OPTIMIZER, REFERENCE, is_optimizer, load_state
+from agents.storage.state import (
+    OF_REFERENCE,
+    OPTIMIZER,
+    REFERENCE,
+    is_optimizer,
+    load_state,
+    reference_of,
+)
 from agents.storage.values import Unpacker
 from dialgym.io.hub import PREFIX, commits, pinned_names
 from dialgym.io.objects import without_module

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import torch
@@ -50,6 +50,11 @@ def load_state(
             f"another ({' '.join(str(error).split())}). Save the model again, unchanged."
         ) from error
     check_model_finite(model, archive.name)
+
+
+def reference_of(attributes: Mapping[str, Any]) -> Any:
+    """The file of the policy that divergence is measured from; None is the one learned from."""
+    return getattr(attributes.get("kl"), "reference", None)
 
 
 def is_optimizer(model: BaseAlgorithm, name: str) -> bool:

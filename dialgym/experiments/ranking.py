@@ -119,7 +119,8 @@ class RankedPolicy:
     @property
     def runs(self) -> str:
         """Number in each environment; the least and the most where they differ."""
-        low, *_, high = sorted(len(part.seeds) for part in [*self.scores.values()] * 2)
+        counts = [len(part.seeds) for part in self.scores.values()]
+        low, high = min(counts), max(counts)
         return f"{low}" if low == high else f"{low}-{high}"
 
     @cached_property
