@@ -46,7 +46,11 @@ DOCS = ROOT / "docs" / "results"
 RECIPE = "python -m benchmarks.recipes"
 TRANSFER = "python -m benchmarks.transfer --panel slot-filling-words"
 LMRL: Mapping[str, str] = MappingProxyType(
-    {"leaderboard_wordle": "wordle", "leaderboard_wordle_lmrl": "wordle-distilled"}
+    {
+        "leaderboard_wordle": "wordle",
+        "leaderboard_wordle_large": "wordle-large",
+        "leaderboard_wordle_lmrl": "wordle-distilled",
+    }
 )
 """Panels of words by the file of their learners on LMRL-Gym's scale."""
 COMMENTS = "leaderboard_comments"

@@ -107,7 +107,8 @@ def _ranked_policy(panel: Panel, file: Path, rows: Sequence[PyDialRow]) -> Ranke
     origins = [*_origins(file, rows)]
     others = _scores(panel, rest, column)
     bounds = BOUNDS.get(column)
-    return RankedPolicy(file.stem, actions, scores, others, success, (), origins, bounds)
+    cost = float(np.mean([row.cpu_seconds for row in main.values()]))
+    return RankedPolicy(file.stem, actions, scores, others, success, (), origins, bounds, cost)
 
 
 def _scores(panel: Panel, tests: Tests, column: str) -> dict[str, SeedScores]:

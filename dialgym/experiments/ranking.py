@@ -72,6 +72,7 @@ class RankedPolicy:
         rows: the files; none where means of runs alone are known.
         origins: the rules that its rows say they were played by.
         bounds: the least and the greatest value that the metric can have, if there are any.
+        cpu_seconds: of all that led to a run, mean; None if unknown.
     """
 
     name: str
@@ -82,6 +83,7 @@ class RankedPolicy:
     rows: Sequence[ExperimentRow] = ()
     origins: Sequence[RowOrigin] = ()
     bounds: Interval | None = None
+    cpu_seconds: float | None = None
 
     @property
     def label(self) -> str:
@@ -139,12 +141,6 @@ class RankedPolicy:
         trials = [row.values["trials"].get(way) for row, way in zip(self.rows, ways)]
         passes = [pass_hat_k(np.array(t, bool), k) for t in trials if t and len(t[0]) >= k]
         return float(np.mean(passes)) if passes else None
-
-    @property
-    def cpu_seconds(self) -> float | None:
-        """Mean CPU seconds of all that led to a run; None if unknown."""
-        known = [row.cpu_seconds for row in self.rows if row.cpu_seconds is not None]
-        return float(np.mean(known)) if known else None
 
     @property
     def _ordered(self) -> list[SeedScores]:
@@ -346,7 +342,9 @@ def ranked_policy(
             others[env_id] = SeedScores(seeds, np.array(values, float))
     origins = [row.origin for row in rows]
     bounds = BOUNDS.get(metric)
-    return RankedPolicy(rows[0].name, actions, scores, others, success, rows, origins, bounds)
+    known = [row.cpu_seconds for row in rows if row.cpu_seconds is not None]
+    cost = float(np.mean(known)) if known else None
+    return RankedPolicy(rows[0].name, actions, scores, others, success, rows, origins, bounds, cost)
 
 
 def _other_column(row: ExperimentRow, metric: str, actions: str) -> np.ndarray | None:

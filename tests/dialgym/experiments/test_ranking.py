@@ -384,6 +384,11 @@ def test_the_cost_of_a_joined_panel_is_that_of_its_files(tmp_path):
     panel, other = panel_named("slot-filling-acts"), panel_named("slot-filling-acts-correct")
     assert training_seconds(panel, tmp_path) == 32.5
     assert training_seconds(other, tmp_path) == 0
+    whole = [
+        f"CR,1,pydial,{seed},4000,0,0.9,13.0,5.0,0,{cost},0" for seed, cost in ((0, 30), (1, 10))
+    ]
+    (tmp_path / "dqn.csv").write_text("\n".join([head, *whole]), "utf-8")
+    assert ranking_of_csv(panel, tmp_path)["dqn"].cpu_seconds == 20
     (tmp_path / "bad.csv").write_text("domain,env,seed\nCR,1,0\n", "utf-8")
     with pytest.raises(ValueError, match=r"expected columns domain, env, .*cpu_seconds"):
         training_seconds(panel, tmp_path)
