@@ -152,6 +152,16 @@ def test_another_learner_is_made_without_the_arguments_of_the_configured_one(cha
     assert build("policy-manager", config, dialgym.sb3_vec_env(ID, 1, domains=[CAM])).models[CAM]
 
 
+@pytest.mark.parametrize("length", [{"dialogues": 20}, {"total_timesteps": 300}], ids=str)
+def test_schedules_of_each_policy_fall_over_the_whole_run(length):
+    change = {"learner": "dqn", "learner_kwargs": SMALL["dqn"]}
+    settings = {"env_kwargs": {"domains": [CAM, SF]}, "final_episodes": 0}
+    trained = agents.train(
+        ID, "policy-manager", seed=0, hyperparameters=change, **length, **settings
+    )
+    assert all(each._current_progress_remaining < 0.3 for each in trained.models.values())
+
+
 @pytest.mark.slow
 def test_the_policies_of_two_domains_learn():
     trained = agents.train(
