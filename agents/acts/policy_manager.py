@@ -222,10 +222,11 @@ class MultiDomainLearner(ActLearner, BaseAlgorithm):  # type: ignore[misc]
         return lambda: model.learn(more, log_interval=10**9, reset_num_timesteps=fresh)
 
     def _progress_of(self, model: Any, total: int) -> Any:
-        """Schedules fall over the timesteps of all domains together."""
+        """Schedules fall over what all domains learn from together."""
 
         def update(num_timesteps: int, total_timesteps: int) -> None:
-            model._current_progress_remaining = 1.0 - float(self.num_timesteps) / float(total)
+            self._update_current_progress_remaining(self.num_timesteps, total)
+            model._current_progress_remaining = self._current_progress_remaining
 
         return update
 

@@ -65,6 +65,10 @@ class BC(OfflineAlgorithm):
     def allowed(self, sequences: Sequences, rows: Tensor) -> Tensor | None:
         return None if self.both_parties else super().allowed(sequences, rows)
 
+    def _warn_of_refused(self, sequences: Sequences) -> None:
+        if not self.both_parties:  # masks are of what the learner says
+            super()._warn_of_refused(sequences)
+
 
 def _everything_said(batch: TokenBatch) -> TokenBatch:
     """The batch, with all tokens but tags as actions, as if one learner had said them all."""

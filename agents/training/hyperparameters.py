@@ -120,14 +120,15 @@ def _check_keys(part: Mapping[str, Any], known: set[str], where: str) -> None:
 
 
 def _base_for(config: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
-    """The configuration to be changed, without settings that do not apply to a new policy.
+    """The configuration to be changed, without settings that do not apply to what is new.
 
-    That is all of `policy_kwargs` where the change names another policy, and a policy's sizes where
-    it names a pretrained model.
+    That is all of `policy_kwargs` where the change names another policy, of `learner_kwargs` where
+    it names another learner, and a policy's sizes where it names a pretrained model.
     """
     kept = dict(config)
-    if change.get("policy", kept.get("policy")) != kept.get("policy"):
-        kept.pop("policy_kwargs", None)
+    for name in ("policy", "learner"):
+        if change.get(name, kept.get(name)) != kept.get(name):
+            kept.pop(f"{name}_kwargs", None)
     if (change.get("policy_kwargs") or {}).get("pretrained"):
         kwargs = kept.get("policy_kwargs") or {}
         kept["policy_kwargs"] = {k: v for k, v in kwargs.items() if k not in SIZES}

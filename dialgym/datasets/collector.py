@@ -271,14 +271,14 @@ class Folder:
 
     def _claim(self, facts: dict[str, Any]) -> None:
         file = self.path / RECIPE
-        if not file.exists():
-            if self.path.exists() and any(self.path.glob("*.parquet")):
-                raise ValueError(
-                    f"collect: {str(self.path)!r} holds Parquet files of something else. "
-                    "Give another path."
-                )
+        if not any(self.path.glob("*.parquet")):  # nothing is there, or a failed beginning
             write_text(file, json.dumps(facts, indent=1))
             return
+        if not file.exists():
+            raise ValueError(
+                f"collect: {str(self.path)!r} holds Parquet files of something else. "
+                "Give another path."
+            )
         before = self._described(file)
         check_commits(before.get(HUB), f"collect: {str(file)!r}")
         state = facts.pop(SURROUNDINGS)

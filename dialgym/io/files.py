@@ -287,7 +287,11 @@ def parse_setting(text: str, name: str) -> tuple[str, Any]:
 
 
 def _as_power(value: Any) -> Any:
-    """A number such as 1e-4, which YAML 1.1 reads as text, as a float; else the value."""
+    """The value with numbers such as 1e-4, which YAML 1.1 reads as text, as floats."""
+    if isinstance(value, dict):
+        return {key: _as_power(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_as_power(part) for part in value]
     is_power = isinstance(value, str) and re.fullmatch(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+", value)
     return float(value) if is_power else value
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, NamedTuple, Protocol
 
 import gymnasium as gym
@@ -141,8 +142,11 @@ def gymnasium_environment(make: str | Callable[[], gym.Env]) -> TextEnvironment:
 
 
 def _made(env_id: str) -> Callable[[], gym.Env]:
+    module, _, name = env_id.rpartition(":")
     try:
-        spec = gym.spec(env_id)
+        if module:
+            import_module(module)  # gym.spec alone imports none
+        spec = gym.spec(name)
     except (gym.error.Error, ModuleNotFoundError) as error:
         raise ValueError(f"Gymnasium knows no environment {env_id!r}: {error}") from error
     return lambda: gym.make(spec, disable_env_checker=True)

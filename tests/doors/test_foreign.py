@@ -123,6 +123,16 @@ def test_a_copy_of_what_ignores_its_seed_is_refused():
         exhaust(gone_on)
 
 
+def test_a_module_named_before_an_id_is_imported(tmp_path, monkeypatch):
+    (tmp_path / "registers_it.py").write_text(
+        "import gymnasium\n"
+        "gymnasium.register('own/Later-v0', gymnasium.spec('own/GuessWord-v0').entry_point)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    env = dialgym.make("gymnasium:registers_it:own/Later-v0")
+    assert env.reset(options={"seed": 0})[0]
+
+
 def test_a_dialogue_is_cut_at_the_turns_of_its_setting():
     env = dialgym.make(ID, turns=2)
     env.reset(options={"seed": 0})

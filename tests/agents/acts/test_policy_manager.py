@@ -8,6 +8,8 @@ import agents
 import dialgym
 from agents import DQN, GPSarsa
 from agents.acts.policy_manager import MultiDomainLearner
+from agents.training.hyperparameters import read_hyperparameters
+from agents.training.session import build
 from tests.support.by_day import by_day
 
 ID, CAM, SF = "dialgym/SlotFilling-Domains-act-v0", "CamRestaurants", "SFRestaurants"
@@ -134,6 +136,30 @@ def test_what_is_wrong_is_said():
         made(rewards="mine")
     with pytest.raises(ValueError, match="gp-sarsi"):
         made(learner="gp-sarsi")
+
+
+@pytest.mark.parametrize(
+    ("change", "left"),
+    [
+        ({"learner": "dqn"}, None),
+        ({"learner": "committee", "learner_kwargs": {"credit": "equal"}}, {"credit": "equal"}),
+        ({"learner_kwargs": {"budget": 40}}, {"scale": 2.0, "budget": 40}),
+    ],
+)
+def test_another_learner_is_made_without_the_arguments_of_the_configured_one(change, left):
+    config = read_hyperparameters("policy-manager", ID, change)
+    assert config.get("learner_kwargs") == left
+    assert build("policy-manager", config, dialgym.sb3_vec_env(ID, 1, domains=[CAM])).models[CAM]
+
+
+@pytest.mark.parametrize("length", [{"dialogues": 20}, {"total_timesteps": 300}], ids=str)
+def test_schedules_of_each_policy_fall_over_the_whole_run(length):
+    change = {"learner": "dqn", "learner_kwargs": SMALL["dqn"]}
+    settings = {"env_kwargs": {"domains": [CAM, SF]}, "final_episodes": 0}
+    trained = agents.train(
+        ID, "policy-manager", seed=0, hyperparameters=change, **length, **settings
+    )
+    assert all(each._current_progress_remaining < 0.3 for each in trained.models.values())
 
 
 @pytest.mark.slow

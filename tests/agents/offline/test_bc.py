@@ -42,6 +42,7 @@ def test_logged_tokens_that_the_masks_refuse_are_said_once(games):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         made(games).learn(1)
+        made(games, both_parties=True).learn(1)  # the host's colours are no words
 
 
 def test_decisions_are_those_of_the_dialogues(games):

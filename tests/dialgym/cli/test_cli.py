@@ -308,6 +308,9 @@ def test_policies_settings_and_numbers_are_read():
     }
     powers = {"a": 1e-4, "b": -2500.0, "c": "1e-4x", "d": "lin_1e-3", "e": 3}
     assert settings(["a=1e-4", "b=-2.5E3", "c=1e-4x", "d=lin_1e-3", "e=3"]) == powers
+    assert settings(["budget={tokens: 2e6, of: [1e-4, x]}"]) == {
+        "budget": {"tokens": 2e6, "of": [1e-4, "x"]}
+    }
     assert numbers("0, 2,") == [0, 2]
     with pytest.raises(ValueError, match=r"--policies: expected distinct names .* got 'a,a'"):
         parse_policies("a,a")

@@ -166,6 +166,16 @@ def test_another_collection_is_not_mixed_in(tmp_path: Path):
         dialgym.collect("Wordle-20-v0", "random", 4, path=tmp_path)
 
 
+def test_a_collection_that_failed_before_its_first_file_can_be_begun_otherwise(tmp_path: Path):
+    class Fails:
+        def reply(self, task: Any, state: Any, rng: np.random.Generator) -> str:
+            raise RuntimeError("it cannot speak")
+
+    with pytest.raises(Exception, match="it cannot speak"):
+        dialgym.collect("Wordle-20-v0", Fails(), 2, path=tmp_path)
+    assert len(dialgym.collect("Wordle-20-v0", "random", 2, seed=1, path=tmp_path)) == 2
+
+
 def test_a_collection_does_not_go_on_once_the_files_of_its_env_have_changed(tmp_path: Path):
     user, out = tmp_path / "user.yml", tmp_path / "out"
     user.write_text("greet: 1.0\n", "utf-8")
