@@ -230,6 +230,13 @@ def test_no_key_is_on_the_tape(service, tmp_path, monkeypatch):
         ({"temperature": float("nan")}, "temperature"),
         ({"budget": {"tokens": -1}}, "tokens"),
         ({"budget": {"dollars": 1}}, "Known"),
+        ({"base_url": 8000}, "base_url of .* must be a text; got 8000"),
+        ({"api_key_env": None}, "api_key_env of .* must be a text; got None"),
+        ({"seeded": "maybe"}, "seeded of .* must be True or False; got 'maybe'"),
+        ({"extra": 5}, "extra of .* expected a mapping"),
+        ({"extra": ["top_k"]}, "extra of .* expected a mapping"),
+        ({"extra": {"messages": []}}, "'messages' is no further field"),
+        ({"extra": {"stream": True}}, "expected no stream"),
     ],
 )
 def test_settings_that_cannot_be(settings, told):
