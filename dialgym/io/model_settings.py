@@ -125,10 +125,13 @@ class Usage:
         return {name: n for name, n in more.items() if n}
 
 
+_TOLD = ("requests", "retries", "replayed", "missed", "empty", "cut", "unscored", "defaulted")
+
+
 def usage_text(counts: Mapping[str, int]) -> str:
     """``1,200 requests, 3 retries, 96,000 + 4,800 tokens``; "" where nothing was asked."""
     tokens = [counts.get(name, 0) for name in ("prompt_tokens", "answer_tokens")]
-    named = ("requests", "retries", "replayed", "missed", "unscored", "defaulted", NOT_UNDERSTOOD)
+    named = (*_TOLD, NOT_UNDERSTOOD)
     parts = [f"{counts[name]:,} {name.replace('_', ' ')}" for name in named if counts.get(name)]
     return ", ".join([*parts, f"{tokens[0]:,} + {tokens[1]:,} tokens"] if any(tokens) else parts)
 

@@ -10,7 +10,7 @@ import pytest
 
 from dialgym.io.chat_client import ChatClient, NoCompletionError
 from dialgym.io.chat_service import CompletionRefusedError, HttpService, completion_of, wait_of
-from dialgym.io.model_settings import BudgetSpentError, ModelSettings, Usage
+from dialgym.io.model_settings import BudgetSpentError, ModelSettings, Usage, usage_text
 from dialgym.io.tape import Tape, TapeMissError
 from tests.support.chat_server import chat_server, completion
 
@@ -154,6 +154,7 @@ def test_calls_of_tools_are_empty_answers(service):
     assert client.ask().text == ""
     assert client.ask().text == "x"
     assert (client.usage.empty, client.usage.cut) == (1, 1)
+    assert "1 empty, 1 cut" in usage_text(client.usage.counts())
 
 
 def test_silence_is_asked_again_and_stands_at_the_last(service):
