@@ -19,6 +19,7 @@ from dialgym.cli.common import (
     settings,
     show_commands,
 )
+from dialgym.cli.terminal import visible
 from dialgym.cli.verdict import AskRatings, ask_success
 from dialgym.language.model_text import READINGS
 from dialgym.simulators.human import speaker_style
@@ -196,7 +197,7 @@ class Session:
             return
         self.history += [text, answer]
         console.print(_name("system"), end="", markup=True)
-        console.print(answer, soft_wrap=True)
+        console.print(visible(answer), soft_wrap=True)  # a service may send anything
 
     def _command(self, name: str) -> bool:
         if not known_command(name, COMMANDS):
