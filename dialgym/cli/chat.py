@@ -20,7 +20,7 @@ from dialgym.cli.common import (
     show_commands,
 )
 from dialgym.cli.terminal import visible
-from dialgym.cli.verdict import AskRatings, ask_success
+from dialgym.cli.verdict import AskRatings, ask_success, check_ratings
 from dialgym.language.model_text import READINGS
 from dialgym.simulators.human import speaker_style
 from dialgym.simulators.language_model import DRAWN, is_language_model, language_model
@@ -70,6 +70,7 @@ def chat(
     that chooses acts plays a dialogue where it was trained: you are the user. Lines may be piped
     in.
     """
+    check_ratings(ratings)
     if is_language_model(model):
         given = {
             "temperature": 0.0 if deterministic else temperature,
