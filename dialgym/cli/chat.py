@@ -23,7 +23,7 @@ from dialgym.cli.terminal import visible
 from dialgym.cli.verdict import AskRatings, ask_success, check_ratings
 from dialgym.language.model_text import READINGS
 from dialgym.simulators.human import speaker_style
-from dialgym.simulators.language_model import DRAWN, is_language_model, language_model
+from dialgym.simulators.language_model import DRAWN, FORM, is_language_model, language_model
 
 COMMANDS = {
     "/reset": "Forget what was said.",
@@ -118,6 +118,12 @@ def served_replies(
     from dialgym.language.messages import ASSISTANT, USER
 
     speaker = language_model(model, **settings)
+    for name in sorted({*FORM, "on_miss"} - {"answer"}):
+        if name in settings:
+            raise ValueError(
+                f"--param: {name!r} is of a party of a task, and nothing heeds it in a chat. Leave "
+                f"it out, or talk within a task: dialgym play ID --against {model}."
+            )
     rng = random.Random(seed)
 
     def reply(text: str, history: list[str]) -> str:
