@@ -377,7 +377,7 @@ def panel_environments(panel: Panel, envs: str | None) -> list[PanelEnvironment]
     """Environments of a panel by name; all of them for None."""
     if envs is None:
         return list(panel.environments)
-    return [panel.environment(name) for name in words(envs)]
+    return [panel.environment(name) for name in words(envs) or [envs]]
 
 
 def benchmark_tables(
