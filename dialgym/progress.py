@@ -101,7 +101,8 @@ class Progress:
         new = self.done - (self._before or 0)
         if self.total and new > 0 and self.done < self.total:
             parts.append(f"{spell_seconds(seconds / new * (self.total - self.done))} left")
-        self.console.print(f"{self.what}: {', '.join(parts)}", markup=False, soft_wrap=True)
+        line = f"{self.what}: {', '.join(parts)}"
+        self.console.print(line, markup=False, emoji=False, soft_wrap=True)
         self._lines += 1
 
 

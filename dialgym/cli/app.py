@@ -35,8 +35,9 @@ from dialgym.cli.train_models import train_guesser, train_reward_model
 from dialgym.cli.view import view
 from dialgym.cli.zoo import zoo
 from dialgym.io.chat_client import STOPS
+from dialgym.rewards.lm_judge import NoScoreError
 
-KNOWN = (ValueError, ImportError, OSError, FloatingPointError, *STOPS)
+KNOWN = (ValueError, ImportError, OSError, FloatingPointError, NoScoreError, *STOPS)
 """Errors of our functions for bad arguments, missing packages or files, NaN, and of models behind a
 service."""
 LATE = {"train": train_command, "import": import_command}

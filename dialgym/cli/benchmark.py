@@ -50,7 +50,7 @@ Ids = Annotated[
     str | None,
     typer.Option(
         metavar="ID,ID,...",
-        help="The environments; by default those of the newest run, else the suite wordle.",
+        help="The environments.",
         show_default=False,
         autocompletion=complete_ids,
     ),
@@ -96,8 +96,8 @@ def benchmark(
 ) -> None:
     """Score several policies side by side: tables, plots, sample games, and all episodes.
 
-    Without arguments it scores what `dialgym train` has trained last, where that was trained. A
-    setting by -p is of all saved models, or as NAME.KEY=VALUE of one.
+    Without arguments it scores what `dialgym train` has trained last, where that was trained, and
+    without such a run the suite wordle. A -p is of all saved models, or as NAME.KEY=VALUE of one.
     """
     from dialgym.experiments import benchmark as run
     from dialgym.experiments.benchmark import deterministic_options, open_policies, settings_by_name
@@ -232,7 +232,7 @@ def benchmark_references(
     ids: Ids = None,
     suite: Suite = None,
     write: Annotated[
-        Path | None, typer.Option(help="An envs_registry.yaml to write the scores into.")
+        Path | None, typer.Option(exists=True, dir_okay=False, help="An envs_registry.yaml to set.")
     ] = None,
 ) -> None:
     """Compute the registry's reference scores: of random policies, and of experts.
@@ -377,7 +377,7 @@ def panel_environments(panel: Panel, envs: str | None) -> list[PanelEnvironment]
     """Environments of a panel by name; all of them for None."""
     if envs is None:
         return list(panel.environments)
-    return [panel.environment(name) for name in words(envs)]
+    return [panel.environment(name) for name in words(envs) or [envs]]
 
 
 def benchmark_tables(

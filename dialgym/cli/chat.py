@@ -19,10 +19,11 @@ from dialgym.cli.common import (
     settings,
     show_commands,
 )
-from dialgym.cli.verdict import AskRatings, ask_success
+from dialgym.cli.terminal import visible
+from dialgym.cli.verdict import AskRatings, ask_success, check_ratings
 from dialgym.language.model_text import READINGS
 from dialgym.simulators.human import speaker_style
-from dialgym.simulators.language_model import DRAWN, is_language_model, language_model
+from dialgym.simulators.language_model import DRAWN, FORM, is_language_model, language_model
 
 COMMANDS = {
     "/reset": "Forget what was said.",
@@ -69,6 +70,7 @@ def chat(
     that chooses acts plays a dialogue where it was trained: you are the user. Lines may be piped
     in.
     """
+    check_ratings(ratings)
     if is_language_model(model):
         given = {
             "temperature": 0.0 if deterministic else temperature,
@@ -116,6 +118,12 @@ def served_replies(
     from dialgym.language.messages import ASSISTANT, USER
 
     speaker = language_model(model, **settings)
+    for name in sorted({*FORM, "on_miss"} - {"answer"}):
+        if name in settings:
+            raise ValueError(
+                f"--param: {name!r} is of a party of a task, and nothing heeds it in a chat. Leave "
+                f"it out, or talk within a task: dialgym play ID --against {model}."
+            )
     rng = random.Random(seed)
 
     def reply(text: str, history: list[str]) -> str:
@@ -196,7 +204,7 @@ class Session:
             return
         self.history += [text, answer]
         console.print(_name("system"), end="", markup=True)
-        console.print(answer, soft_wrap=True)
+        console.print(visible(answer), soft_wrap=True)  # a service may send anything
 
     def _command(self, name: str) -> bool:
         if not known_command(name, COMMANDS):

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as RichProgress
 
+from dialgym.cli.terminal import visible
 from dialgym.errors import did_you_mean
 from dialgym.io.files import check_writable, parse_setting
 from dialgym.io.model_settings import SPENT, BudgetSpentError, usage_text
@@ -195,7 +196,7 @@ def complain(message: str) -> None:
     """Print an error in red on one line of the error stream."""
     err = Console(stderr=True, soft_wrap=True, **PLAIN)
     err.print("error:", style="bold red", end=" ")
-    err.print(" ".join(message.split()), style="red")
+    err.print(visible(" ".join(message.split())), style="red")
 
 
 def one_line(

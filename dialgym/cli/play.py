@@ -22,7 +22,7 @@ from dialgym.cli.common import (
     settings,
     show_commands,
 )
-from dialgym.cli.verdict import AskRatings, ask_success
+from dialgym.cli.verdict import AskRatings, ask_success, check_ratings
 from dialgym.registry import RegistryEntry, entry_of
 from dialgym.simulators import Speaker
 from dialgym.simulators.human import examples, turns_of
@@ -97,6 +97,8 @@ def play(
         )
         console.print(told, soft_wrap=True)
         return
+    if policy is None:
+        check_ratings(ratings)
     play_dialogue(entry, as_, against, kwargs, fixed, policy, hints, seed, trust, chosen, ratings)
 
 

@@ -87,7 +87,7 @@ def list_ids(
     (built-in): data that comes with dialgym stands in for the original, which is not here.
     """
     shown = words(columns)
-    for name in shown:
+    for name in shown or [columns]:
         one_of("--columns", name, COLUMNS)
     ids = registry.list_ids(tag, task=task, view=view)
     chosen = [registry.entries()[env_id] for env_id in ids]

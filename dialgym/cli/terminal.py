@@ -2,6 +2,7 @@
 
 import codecs
 import os
+import re
 import sys
 from typing import Any
 
@@ -27,6 +28,11 @@ def prepare_terminal() -> None:
     for name in ("COLUMNS", "LINES"):  # of which rich would print nothing
         if os.environ.get(name) == "0":
             del os.environ[name]
+
+
+def visible(text: str) -> str:
+    """A text with U+FFFD for control characters, which the terminal would obey."""
+    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", "\ufffd", text.replace("\r\n", "\n"))
 
 
 def read_any_bytes() -> None:

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from dialgym.cli.common import complain, console
+from dialgym.io.files import check_writable
 
 AskRatings = Annotated[
     Path | None,
@@ -16,6 +17,20 @@ AskRatings = Annotated[
         help="Ask at the end if the user was served, and keep the answer in this folder.",
     ),
 ]
+
+
+def check_ratings(folder: Path | None) -> None:
+    """Raise an error for a folder that cannot keep ratings, before the dialogue that they are of.
+
+    Raises:
+        OSError: it cannot be written.
+        ValueError: a file there is of another kind.
+    """
+    from dialgym.viewer.ratings import Ratings
+
+    if folder is not None:
+        check_writable(folder)
+        Ratings(folder)
 
 
 def ask_success(folder: Path | None, texts: Sequence[str], question: str, **about: Any) -> None:

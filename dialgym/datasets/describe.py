@@ -76,7 +76,8 @@ class DatasetSummary:
             axes.set_xlabel(name)
             axes.spines[["top", "right"]].set_visible(False)
         figure.suptitle(f"{self.dialogues:,} dialogues", fontsize=10, color=INK)
-        write_atomically(Path(path), lambda temporary: figure.savefig(temporary, dpi=160))
+        kind = Path(path).suffix[1:] or "png"  # matplotlib would add the suffix that is missing
+        write_atomically(Path(path), lambda file: figure.savefig(file, dpi=160, format=kind))
 
     def __str__(self) -> str:
         return self.to_text()

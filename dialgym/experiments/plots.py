@@ -48,7 +48,8 @@ def add_legend(figure: Any, columns: int, lines: Mapping[str, Any] | None = None
 
 def save_figure(figure: Any, path: Path) -> None:
     """Write a picture, atomically."""
-    write_atomically(path, lambda temporary: figure.savefig(temporary, dpi=160))
+    kind = path.suffix[1:] or "png"  # matplotlib would add the suffix that is missing
+    write_atomically(path, lambda file: figure.savefig(file, dpi=160, format=kind))
 
 
 def draw_band(

@@ -105,7 +105,7 @@ class HttpService:
 
     async def _attempt(self, body: Mapping[str, Any], key: str, where: str) -> _Response:
         httpx = require("httpx", "lm", "a language model behind a service")
-        http = self._idle.pop() if self._idle else _connection(httpx)
+        http = self._idle.pop() if self._idle else self._opened(httpx, where)
         try:
             # a library's read timeout begins again with each byte
             async with asyncio.timeout(self.settings.timeout):
@@ -121,6 +121,16 @@ class HttpService:
             ) from None
         finally:
             self._idle.append(http)
+
+    def _opened(self, httpx: Any, where: str) -> Any:
+        try:
+            return _connection(httpx)
+        except (ImportError, OSError, ValueError) as error:
+            raise CompletionRefusedError(
+                f"{where}: no connection to {self.settings.base_url} can be made "
+                f"({self._told(error)}). Check the environment variables that name proxies and "
+                "certificates (HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, SSL_CERT_FILE)."
+            ) from error
 
     async def _post(self, http: Any, body: Mapping[str, Any], key: str) -> _Response:
         headers = {"Authorization": f"Bearer {key}"} if key else {}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from dialgym.errors import finite_number, settings_as, whole_number
+from dialgym.errors import check_flags, finite_number, settings_as, whole_number
 
 BASE_URL = "OPENAI_BASE_URL"
 """Environment variable with the address of the service where none is given."""
@@ -17,6 +17,8 @@ NOT_UNDERSTOOD = "not_understood"
 """Among the counts of an evaluation: texts of models that their task makes nothing of."""
 IN_PROCESS = "transformers"
 """In the place of an address: a model of that library, in this process."""
+OWN_FIELDS = ("model", "messages")
+"""Fields of each request that are no settings of sampling."""
 
 
 @dataclass(frozen=True)
@@ -123,10 +125,13 @@ class Usage:
         return {name: n for name, n in more.items() if n}
 
 
+_TOLD = ("requests", "retries", "replayed", "missed", "empty", "cut", "unscored", "defaulted")
+
+
 def usage_text(counts: Mapping[str, int]) -> str:
     """``1,200 requests, 3 retries, 96,000 + 4,800 tokens``; "" where nothing was asked."""
     tokens = [counts.get(name, 0) for name in ("prompt_tokens", "answer_tokens")]
-    named = ("requests", "retries", "replayed", "missed", "unscored", "defaulted", NOT_UNDERSTOOD)
+    named = (*_TOLD, NOT_UNDERSTOOD)
     parts = [f"{counts[name]:,} {name.replace('_', ' ')}" for name in named if counts.get(name)]
     return ", ".join([*parts, f"{tokens[0]:,} + {tokens[1]:,} tokens"] if any(tokens) else parts)
 
@@ -154,7 +159,7 @@ class ModelSettings:
             says how long to wait (``Retry-After``) is believed.
         concurrency: most requests at a time.
         budget: a `Budget`, or a mapping of its bounds.
-        extra: further fields of each request.
+        extra: further fields of each request, none of `OWN_FIELDS`.
 
     Raises:
         ValueError: a value that cannot be.
@@ -177,12 +182,17 @@ class ModelSettings:
     def __post_init__(self) -> None:
         if not isinstance(self.model, str) or not self.model.strip():
             raise ValueError(f"model: expected its name at the service; got {self.model!r}.")
+        where = f"the language model {self.model!r}"
+        for name in ("base_url", "api_key_env"):
+            if not isinstance(getattr(self, name), str):
+                raise ValueError(f"{name} of {where} must be a text; got {getattr(self, name)!r}.")
+        check_flags(ModelSettings, vars(self), where)
+        _check_extra(self.extra, where)
         url = self.base_url or os.environ.get(BASE_URL) or OPENAI
         if url != IN_PROCESS:
             _check_url(url)
         budget = settings_as(Budget, "budget of a language model", self.budget)
         vars(self).update(base_url=url.rstrip("/"), budget=budget, extra=dict(self.extra))
-        where = f"the language model {self.model!r}"
         whole_number("retries", self.retries, where, 0)
         whole_number("concurrency", self.concurrency, where)
         if self.max_tokens is not None:
@@ -216,6 +226,25 @@ class ModelSettings:
     def request(self, messages: Any) -> dict[str, Any]:
         """Body of a request, without the seed."""
         return {"model": self.model, "messages": list(messages), **self.sampling()}
+
+
+def _check_extra(extra: object, where: str) -> None:
+    if not isinstance(extra, Mapping):
+        raise ValueError(
+            f"extra of {where}: expected a mapping of further fields of a request, such as "
+            f"{{'top_k': 20}}; got {extra!r:.80}."
+        )
+    for name in OWN_FIELDS:
+        if name in extra:
+            raise ValueError(
+                f"extra of {where}: {name!r} is no further field, as each request has its own. "
+                "Leave it out."
+            )
+    if extra.get("stream"):
+        raise ValueError(
+            f"extra of {where}: expected no stream, as answers are read whole; got "
+            f"{extra['stream']!r}. Leave it out."
+        )
 
 
 def _check_url(url: str) -> None:

@@ -43,7 +43,7 @@ class Tape:
 
     Raises:
         ValueError: the mode is unknown, or the file is no tape, or a record was changed since.
-        FileNotFoundError: there is nothing to replay.
+        FileNotFoundError: there is nothing to replay, or no folder to record in.
     """
 
     def __init__(self, path: str | os.PathLike[str], mode: str = "record") -> None:
@@ -55,6 +55,11 @@ class Tape:
         self._lock = threading.Lock()
         if mode == "replay" or self.path.exists():
             self._read()
+        elif not self.path.parent.is_dir():  # told before anything is asked, which costs
+            raise FileNotFoundError(
+                f"the tape {str(path)!r}: there is no folder {str(self.path.parent)!r} to record "
+                "in. Make it, or give another path (record=PATH)."
+            )
 
     def __len__(self) -> int:
         return len(self._answers)

@@ -38,7 +38,7 @@ class HumanSpeaker:
     ) -> None:
         from rich.console import Console
 
-        self.console = Console(highlight=False)
+        self.console = Console(highlight=False, emoji=False)
         self.hints, self.handle_command, self.begin = hints, handle_command, begin
         self.history: list[str] = []
         self._ask = ask or self.console.input

@@ -83,6 +83,14 @@ def test_markup_in_a_name_stays_text():
     assert "[red]x[/]" in out.file.getvalue()
 
 
+def test_a_name_between_colons_is_no_picture(clock):
+    out = console()
+    with Progress("openai:llama", 2, console=out) as shown:
+        clock.now += 60
+        shown.reach(1)
+    assert out.file.getvalue().startswith("openai:llama: 1 of 2")
+
+
 def test_seconds_are_spelled_as_people_read_them():
     assert [spell_seconds(s) for s in (8.31, 42.2, 252, 7500)] == [
         "8.3 s",

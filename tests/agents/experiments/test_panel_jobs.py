@@ -331,6 +331,7 @@ def test_errors_of_the_command_line(tmp_path, monkeypatch):
     assert "No rows of version 1" in succeed("leaderboard", "show", "--all")
     run = ["benchmark", "tiny", "--envs"]
     assert "unknown environment 'Wordle-v0'" in fail(*run, "Wordle-v0")
+    assert "unknown environment ''" in fail(*run, "")
     assert "expected how many seeds" in fail("benchmark", "tiny", "--seeds", "-3")
 
 

@@ -68,6 +68,11 @@ def test_the_history_is_what_was_said():
     assert not session.handle("/quit")
 
 
+def test_the_terminal_obeys_no_control_characters_of_a_reply(capsys):
+    Session(lambda text, history: "two\r\nlines \x1b[31m\x9b1m\x07é 你").handle("a")
+    assert capsys.readouterr().out == "system: two\nlines �[31m�1m�é 你\n"
+
+
 def test_the_same_seed_gives_the_same_chat(model):
     hot = ["chat", "-m", model, "--temperature", "3", "--max-tokens", "8"]
     keys = f"{ASK}\n" * 3

@@ -45,6 +45,15 @@ def test_one_that_tells_nothing_ends_with_1():
     assert "again" not in told.stdout
 
 
+def test_one_that_gives_no_score_is_one_line():
+    with chat_server(lambda body: "No idea.") as server:
+        more = ("-n", "2", "-p", "model=stub", "-p", f"base_url={server.url}")
+        told = run("check-judge", ENV, "--judge", "lm", *more)
+    assert told.exit_code == 2
+    assert "error: SlotFilling, episode 0 of seed 0 with" in told.stderr
+    assert "gave no score in 3 answers" in told.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

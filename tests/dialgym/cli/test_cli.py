@@ -68,6 +68,7 @@ def test_list_has_a_line_for_each_and_filters():
     lines = succeed("list", "--tag", "quick", "--columns", "id,policy").splitlines()
     assert [*lines[1].split()] == ["dialgym/Wordle-20-v0", "optimal"]
     assert "'wat'" in fail("list", "--columns", "id,wat")
+    assert "got ','" in fail("list", "--columns", ",")
     assert "unknown task 'wordel'. Did you mean 'wordle'?" in fail("list", "--task", "wordel")
     assert "unknown view 'tokens'. Did you mean 'token'?" in fail("list", "--view", "tokens")
     assert "unknown tag 'quik'. Did you mean 'quick'?" in fail("list", "--tag", "quik")
@@ -280,6 +281,8 @@ def test_references_are_printed_and_written(tmp_path, monkeypatch):
     monkeypatch.setattr("dialgym.experiments.references.episodes_of", lambda row: 20)
     path = tmp_path / "envs.yaml"
     path.write_text("environments:\n  Wordle-20:\n    task: x\n")
+    result = run("benchmark", "references", "--write", str(path.with_name("none.yaml")))
+    assert (result.exit_code, result.stdout) == (2, "")  # before anything is played
     text = succeed("benchmark", "references", "--ids", SMALL, "--write", str(path))
     assert "expert_policy: optimal, episodes: 20, secrets: all, seed: 0}" in text
     assert text.strip().splitlines()[-1] == path.read_text().splitlines()[-1]

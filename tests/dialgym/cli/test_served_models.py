@@ -46,6 +46,12 @@ def test_a_model_plays_against_a_person_and_a_policy():
     assert len(server.bodies) > spoken
 
 
+@pytest.mark.parametrize("setting", ["persona=a pirate", "done_marker=DONE", "on_miss=rule"])
+def test_settings_that_a_chat_does_not_heed_are_refused(setting):
+    message = fail("chat", "-m", "openai:stub", "-p", setting)
+    assert f"{setting.partition('=')[0]!r} is of a party of a task" in message
+
+
 def test_what_is_wrong_is_one_line():
     dead = ("-p", "base_url=http://127.0.0.1:9/v1", "-p", "retries=0")
     error = fail("evaluate", "openai:stub", "Wordle-20-v0", "-n", "1", "--seeds", "0", *dead)

@@ -37,6 +37,15 @@ def test_nobody_is_asked_unless_that_is_wanted(tmp_path):
     assert not (tmp_path / "successes.jsonl").exists()
 
 
+def test_a_folder_that_cannot_keep_the_answer_is_told_before_the_dialogue(tmp_path):
+    (tmp_path / "file").touch()
+    (tmp_path / "successes.jsonl").write_text("{}\n", encoding="utf-8")
+    for folder in (tmp_path / "file", tmp_path):
+        result = run(*PLAY, "--ratings", str(folder), keys=KEYS)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert str(folder) in result.stderr
+
+
 def test_another_answer_is_asked_again_and_none_keeps_nothing(tmp_path):
     result = run(*PLAY, "--ratings", str(tmp_path / "a"), keys=f"{KEYS}maybe\nyes\n")
     assert "expected y or n" in result.stderr

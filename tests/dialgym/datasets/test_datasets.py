@@ -127,7 +127,9 @@ def test_description(games: Dataset, tmp_path: Path):
     assert "dialogues   80" in text
     assert f"mean {both.returns.mean():.3f}" in text
     assert f"success     {both['success'].mean():.1%}" in text
-    assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
+    found.plot(tmp_path / "plot")
+    for name in ("plot.png", "plot"):  # a name without a suffix stays as it is
+        assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
     with pytest.raises(ValueError, match="the dataset is empty"):
         games.filter(np.zeros(60, bool)).describe()
 

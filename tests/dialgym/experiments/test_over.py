@@ -5,6 +5,7 @@ import pytest
 import dialgym
 from dialgym.experiments import load_results
 from dialgym.experiments.over import curves_over, plot_over
+from dialgym.experiments.plots import new_figure, save_figure
 from dialgym.experiments.statistics import wilson
 from tests.support.commands import fail, succeed
 
@@ -30,6 +31,13 @@ def test_one_command_scores_each_value(results, tmp_path):
     assert [r.mean_return for r in found] == [r.mean_return for r in results]
     assert found[0].success > found[2].success
     assert picture.read_bytes().startswith(PNG)
+
+
+def test_a_picture_may_have_a_name_without_a_suffix(tmp_path):
+    pytest.importorskip("matplotlib")
+    save_figure(new_figure(2, 2), tmp_path / "curve")
+    assert [file.name for file in tmp_path.iterdir()] == ["curve"]
+    assert (tmp_path / "curve").read_bytes().startswith(PNG)
 
 
 def test_the_curves_are_success_and_return_with_intervals(results, tmp_path, monkeypatch):

@@ -10,7 +10,7 @@ import pytest
 
 from dialgym.io.chat_client import ChatClient, NoCompletionError
 from dialgym.io.chat_service import CompletionRefusedError, HttpService, completion_of, wait_of
-from dialgym.io.model_settings import BudgetSpentError, ModelSettings, Usage
+from dialgym.io.model_settings import BudgetSpentError, ModelSettings, Usage, usage_text
 from dialgym.io.tape import Tape, TapeMissError
 from tests.support.chat_server import chat_server, completion
 
@@ -154,6 +154,7 @@ def test_calls_of_tools_are_empty_answers(service):
     assert client.ask().text == ""
     assert client.ask().text == "x"
     assert (client.usage.empty, client.usage.cut) == (1, 1)
+    assert "1 empty, 1 cut" in usage_text(client.usage.counts())
 
 
 def test_silence_is_asked_again_and_stands_at_the_last(service):
@@ -230,6 +231,13 @@ def test_no_key_is_on_the_tape(service, tmp_path, monkeypatch):
         ({"temperature": float("nan")}, "temperature"),
         ({"budget": {"tokens": -1}}, "tokens"),
         ({"budget": {"dollars": 1}}, "Known"),
+        ({"base_url": 8000}, "base_url of .* must be a text; got 8000"),
+        ({"api_key_env": None}, "api_key_env of .* must be a text; got None"),
+        ({"seeded": "maybe"}, "seeded of .* must be True or False; got 'maybe'"),
+        ({"extra": 5}, "extra of .* expected a mapping"),
+        ({"extra": ["top_k"]}, "extra of .* expected a mapping"),
+        ({"extra": {"messages": []}}, "'messages' is no further field"),
+        ({"extra": {"stream": True}}, "expected no stream"),
     ],
 )
 def test_settings_that_cannot_be(settings, told):

@@ -10,6 +10,7 @@ from dialgym.io.chat_service import (
     CompletionRefusedError,
     HttpService,
     ServiceFault,
+    _certificates,
     completion_of,
     without_surrogates,
 )
@@ -131,6 +132,16 @@ def test_a_request_that_cannot_be_sent_is_not_tried_again(service, error):
     with pytest.raises(CompletionRefusedError, match=rf"^here: .*{URL} cannot be sent .*odd"):
         ask()
     assert service.call_count == 1
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"), [("ALL_PROXY", "foo://127.0.0.1:9"), ("SSL_CERT_FILE", "none.pem")]
+)
+def test_proxies_and_certificates_that_cannot_be_are_one_error(variable, value, monkeypatch):
+    _certificates.cache_clear()
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(CompletionRefusedError, match=rf"^here: no connection .* {variable}"):
+        ask()
 
 
 def test_an_endless_count_is_no_completion():

@@ -92,6 +92,11 @@ def test_what_is_no_tape_is_refused(tmp_path):
         Tape(tmp_path / "none", "auto")
 
 
+def test_a_folder_that_is_not_there_is_told_before_anything_is_asked(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"there is no folder .*none.* Make it"):
+        Tape(tmp_path / "none" / "tape")
+
+
 def test_a_pickled_copy_records_on(tmp_path):
     tape = recorded(tmp_path / "tape", 1)
     copy = pickle.loads(pickle.dumps(tape))
