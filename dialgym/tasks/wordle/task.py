@@ -35,7 +35,7 @@ class Wordle(Task):
 
     Rewards: -1 for each guess that is not the secret, invalid ones included; 0 for the secret.
     The host's reward is the opposite. The game is over (terminated) when the word is found or
-    after `turns` guesses.
+    no guess is left.
 
     Args:
         words: keep only this many answers, the most common first; None for all.
