@@ -76,6 +76,15 @@ def test_impossible_actions_of_both_parties():
         both.step(10_000)
 
 
+@pytest.mark.parametrize("actions", [{}, {"system": 0}, None, 0])
+def test_the_party_that_has_the_floor_must_act(actions):
+    both = dialgym.parallel_env(ACTS)
+    _, infos = both.reset(seed=0)
+    assert infos["user"]["active_agent"] == "user"
+    with pytest.raises(ValueError, match=r"expected .* of the user, who has the floor"):
+        both.step(actions)
+
+
 IMPOSSIBLE_MASKS = [np.zeros(2, bool), np.ones(3, bool), np.ones(2), [True, False], None]
 
 
@@ -120,8 +129,9 @@ def test_a_reset_comes_first(call, message):
 
 
 def test_a_closed_view_has_no_dialogue():
-    views = [env(TOKENS), env(TOKENS, 2), dialgym.aec_env(TOKENS)]
-    for view, action in zip(views, (5, [5, 5], 5)):
+    parallel = dialgym.parallel_env(TOKENS)
+    views = [env(TOKENS), env(TOKENS, 2), dialgym.aec_env(TOKENS), parallel]
+    for view, action in zip(views, (5, [5, 5], 5, {"system": 5, "user": 5})):
         view.reset(seed=0)
         view.close()
         with pytest.raises(ResetNeeded, match=r"step\(\) was called after close\(\)"):
