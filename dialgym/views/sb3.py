@@ -138,19 +138,20 @@ class DialogueVecEnv(VecEnv):
             ValueError: the list is not of N.
         """
         if options is not None:
-            _, options = split_reset_mask(options, self.num_envs, "set_options")
+            _, options = split_reset_mask(options, self.num_envs, self.env.unwrapped.task.name)
         super().set_options(options)
 
     def seed(self, seed: int | Sequence[int | None] | None = None) -> Sequence[int | None]:
         """Seeds of the next reset: row i takes seed + i, or the i-th of a list.
 
         Raises:
-            ValueError: the list is not of N.
+            ValueError: a seed is impossible, or the list is not of N.
         """
-        if seed is None or isinstance(seed, int):
-            return super().seed(seed)
-        self._seeds = seeds_of_rows(seed, self.num_envs, "seed") or []
-        return self._seeds
+        seeds = seeds_of_rows(seed, self.num_envs, self.env.unwrapped.task.name)
+        if seeds is None:  # drawn at random
+            return super().seed()
+        self._seeds = seeds
+        return seeds
 
     def _infos(self, info: Info, done: np.ndarray) -> list[Info]:
         """A dict for each row; where an episode has ended, its last info and observation."""
