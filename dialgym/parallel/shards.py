@@ -71,8 +71,9 @@ class ShardedVectorEnv(SpecMixin, gym.vector.VectorEnv):
         self.action_space = gym.vector.utils.batch_space(self.single_action_space, num_envs)
         self.task = template.task
         self.learner = template.learner
-        if hasattr(template, "acts"):
-            self.acts = template.acts
+        for name in ("acts", "act_names", "tokenizer"):
+            if hasattr(template, name):  # a kind of views has the ones or the other
+                setattr(self, name, getattr(template, name))
         self.steps_per_utterance = template.steps_per_utterance
         self.options, self.each_step = template.options, template.each_step
         more = template.extra_parts
