@@ -25,7 +25,8 @@ from dialgym.views.render import METADATA
 def spec_of(target: Environment) -> EnvSpec:
     """The spec that ``gym.make`` and ``gym.make_vec`` take, of an id or what stands for one."""
     entry = entry_of(target)
-    spec = gym.registry.get(entry.id)
+    # A spec has settings of its own, which the one registered by its id need not have.
+    spec = target if isinstance(target, EnvSpec) else gym.registry.get(entry.id)
     if spec is None:
         return EnvSpec(**spec_fields(entry, entry))
     if path_of(spec.entry_point) != MAKE_VIEW:

@@ -15,7 +15,7 @@ from dialgym.optional import require
 from dialgym.registry import Environment, entry_of
 from dialgym.views.arguments import seeds_of_rows, split_reset_mask
 from dialgym.views.info import Info
-from dialgym.views.making import make, make_vec
+from dialgym.views.making import make, make_vec, spec_of
 from dialgym.views.spaces import maskable
 from dialgym.views.wrappers import owner
 
@@ -59,7 +59,7 @@ def sb3_vec_env(
             f"Stable-Baselines3 knows; got {entry.id!r} ({entry.view} view). "
             f"Use {entry.row.id('token')!r}."
         )
-    env = make_vec(entry, n_envs, autoreset_mode="SameStep", workers=workers, **kwargs)
+    env = make_vec(id, n_envs, autoreset_mode="SameStep", workers=workers, **kwargs)
     pool = DialogueVecEnv(wrapper(env) if wrapper else env)
     if seed is not None:
         pool.seed(seed)
@@ -297,5 +297,5 @@ def make_sb3_pool(id: Environment, n_envs: int, vec_env: str = "subproc", **kwar
         raise unknown("vec_env", vec_env, kinds, "make_sb3_pool")
     if vec_env == "subproc" and "forkserver" in multiprocessing.get_all_start_methods():
         multiprocessing.set_forkserver_preload(PRELOAD)
-    env = partial(make, entry_of(id), render_mode="rgb_array")  # as SB3 makes one of an id
+    env = partial(make, spec_of(id), render_mode="rgb_array")  # as SB3 makes one of an id
     return make_vec_env(env, n_envs, vec_env_cls=kinds[vec_env], **kwargs)
