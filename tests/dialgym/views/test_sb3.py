@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import dialgym
+from dialgym.registry import entry_of
 
 sb3 = pytest.importorskip("stable_baselines3")
 from stable_baselines3.common.logger import KVWriter, Logger  # noqa: E402
@@ -155,3 +156,4 @@ def test_a_spec_keeps_the_settings_that_it_was_made_with():
         view = env.unwrapped
         assert (view.task.turns, view.options.action_masks) == (4, True)
         assert view.spec.kwargs["turns"] == 4
+    assert dialgym.make_vec(entry_of(spec), 2).unwrapped.task.turns == 4  # as for evaluations
