@@ -14,6 +14,7 @@ import numpy as np
 from gymnasium.error import AlreadyPendingCallError, NoAsyncCallError, ResetNeeded
 from gymnasium.vector import AutoresetMode
 
+from dialgym.errors import whole_number
 from dialgym.io.typed_json import Json
 from dialgym.parallel.pool import WorkerPool
 from dialgym.parallel.shared_arrays import FINAL, SEEN, SharedArrays, layout_of, open_memory
@@ -49,17 +50,16 @@ class ShardedVectorEnv(SpecMixin, gym.vector.VectorEnv):
     that cannot use it.
 
     Raises:
-        ValueError: there are more workers than dialogues, or an argument cannot be sent to them.
+        ValueError: a number is none, there are more workers than dialogues, or an argument cannot
+            be sent to them.
         OSError: there is no room for the shared memory.
         RuntimeError: a worker ended; the env cannot go on and must be made again.
     """
 
     def __init__(self, make: dict[str, Any], num_envs: int, workers: int) -> None:
-        if not isinstance(workers, int) or not 1 <= workers <= num_envs:
-            raise ValueError(
-                f"workers must be a whole number from 1 to num_envs ({num_envs}); got {workers!r}."
-            )
         template: Any = make_batched_view(num_envs=1, **make)  # spaces, and errors of arguments
+        num_envs = whole_number("num_envs", num_envs, template.task.name)
+        workers = whole_number("workers", workers, f"{num_envs} dialogues", most=num_envs)
         self.num_envs = num_envs
         self.metadata = template.metadata
         self.autoreset_mode = template.autoreset_mode
@@ -71,8 +71,9 @@ class ShardedVectorEnv(SpecMixin, gym.vector.VectorEnv):
         self.action_space = gym.vector.utils.batch_space(self.single_action_space, num_envs)
         self.task = template.task
         self.learner = template.learner
-        if hasattr(template, "acts"):
-            self.acts = template.acts
+        for name in ("acts", "act_names", "tokenizer"):
+            if hasattr(template, name):  # a kind of views has the ones or the other
+                setattr(self, name, getattr(template, name))
         self.steps_per_utterance = template.steps_per_utterance
         self.options, self.each_step = template.options, template.each_step
         more = template.extra_parts

@@ -70,7 +70,8 @@ def seeds_of_rows(
         return None
     if isinstance(seed, (int, np.integer)):
         return [check_seed(int(seed) + i, name) for i in range(num_envs)]
-    if isinstance(seed, (Sequence, np.ndarray)) and not isinstance(seed, (str, bytes)):
+    several = seed.ndim > 0 if isinstance(seed, np.ndarray) else isinstance(seed, Sequence)
+    if several and not isinstance(seed, (str, bytes)):
         if len(seed) == num_envs:
             return [check_seed(one, name) for one in seed]
         got = f"{len(seed)}"

@@ -14,6 +14,7 @@ from dialgym.registry import (
     MAKE_VIEW,
     Environment,
     RegistryEntry,
+    entries,
     entry_of,
     make_task,
     path_of,
@@ -25,10 +26,13 @@ from dialgym.views.render import METADATA
 def spec_of(target: Environment) -> EnvSpec:
     """The spec that ``gym.make`` and ``gym.make_vec`` take, of an id or what stands for one."""
     entry = entry_of(target)
-    spec = gym.registry.get(entry.id)
+    # A spec, or the entry of one, has settings that what is registered by its id need not have.
+    spec = target if isinstance(target, EnvSpec) else gym.registry.get(entry.id)
     if spec is None:
         return EnvSpec(**spec_fields(entry, entry))
-    if path_of(spec.entry_point) != MAKE_VIEW:
+    known = entries().get(entry.id, entry)
+    changed = isinstance(target, RegistryEntry) and known.row is not entry.row
+    if path_of(spec.entry_point) != MAKE_VIEW or changed:
         return EnvSpec(**spec_fields(entry, entry), max_episode_steps=spec.max_episode_steps)
     batched = spec.vector_entry_point  # an id of others may have none
     return spec if batched else replace(spec, vector_entry_point=MAKE_BATCHED_VIEW)

@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache
 from inspect import signature
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 
-from dialgym.errors import finite_number, one_of, unexpected
+from dialgym.errors import finite_number, one_of, unexpected, whole_number
 from dialgym.kinds import KINDS
 from dialgym.tasks import Task
 from dialgym.views.render import RENDER_MODES
@@ -127,15 +128,14 @@ class ViewOptions:
     @property
     def step_limit(self) -> int | None:
         """The most steps of an episode, if there is a limit."""
-        return None if self.max_episode_steps == -1 else self.max_episode_steps
+        limit = self.max_episode_steps
+        return None if limit is None or limit == -1 else int(limit)
 
 
 def check_step_limit(limit: Any, name: str) -> None:
     """Raise a ValueError unless a limit of an episode's steps is a whole number, None or -1."""
-    if limit not in (None, -1) and not (isinstance(limit, int) and limit >= 1):
-        raise ValueError(
-            f"max_episode_steps of {name} must be a whole number from 1, or None; got {limit!r}."
-        )
+    if limit is not None and not (isinstance(limit, Integral) and limit == -1):
+        whole_number("max_episode_steps", limit, name)
 
 
 class TakesOptions:

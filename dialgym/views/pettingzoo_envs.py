@@ -1,6 +1,7 @@
 """PettingZoo environments by id: in turns (AEC), and parallel ones derived from them."""
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -59,12 +60,28 @@ class ParallelDialogue(turn_based_aec_to_parallel_wrapper):  # type: ignore[misc
         return observations, self._with_floor(infos)
 
     def step(self, actions: dict[str, Any]) -> Any:
-        """Let the party that holds the floor act; five empty dicts after the end."""
+        """Let the party that holds the floor act; five empty dicts after the end.
+
+        Raises:
+            ResetNeeded: before the first reset, or after `close`.
+            ValueError: that party has no action, or one that is not of its space.
+        """
         if not self.agents:
             self.aec_env.require_begun("step")
             return {}, {}, {}, {}, {}
+        env: Any = self.aec_env
+        if not isinstance(actions, Mapping) or env.agent_selection not in actions:
+            raise ValueError(
+                f"actions of {env.task.name}: expected a mapping of agents to actions, with one of "
+                f"the {env.agent_selection}, who has the floor; got {actions!r}."
+            )
         *results, infos = super().step(actions)
         return (*results, self._with_floor(infos))
+
+    def close(self) -> None:
+        """Drop the dialogue; there are no agents until the next reset."""
+        super().close()
+        self.agents = []
 
     def _with_floor(self, infos: dict[str, Info]) -> dict[str, Info]:
         env: Any = self.aec_env

@@ -15,7 +15,7 @@ from dialgym.optional import require
 from dialgym.registry import Environment, entry_of
 from dialgym.views.arguments import seeds_of_rows, split_reset_mask
 from dialgym.views.info import Info
-from dialgym.views.making import make, make_vec
+from dialgym.views.making import make, make_vec, spec_of
 from dialgym.views.spaces import maskable
 from dialgym.views.wrappers import owner
 
@@ -59,7 +59,7 @@ def sb3_vec_env(
             f"Stable-Baselines3 knows; got {entry.id!r} ({entry.view} view). "
             f"Use {entry.row.id('token')!r}."
         )
-    env = make_vec(entry, n_envs, autoreset_mode="SameStep", workers=workers, **kwargs)
+    env = make_vec(id, n_envs, autoreset_mode="SameStep", workers=workers, **kwargs)
     pool = DialogueVecEnv(wrapper(env) if wrapper else env)
     if seed is not None:
         pool.seed(seed)
@@ -138,19 +138,20 @@ class DialogueVecEnv(VecEnv):
             ValueError: the list is not of N.
         """
         if options is not None:
-            _, options = split_reset_mask(options, self.num_envs, "set_options")
+            _, options = split_reset_mask(options, self.num_envs, self.env.unwrapped.task.name)
         super().set_options(options)
 
     def seed(self, seed: int | Sequence[int | None] | None = None) -> Sequence[int | None]:
         """Seeds of the next reset: row i takes seed + i, or the i-th of a list.
 
         Raises:
-            ValueError: the list is not of N.
+            ValueError: a seed is impossible, or the list is not of N.
         """
-        if seed is None or isinstance(seed, int):
-            return super().seed(seed)
-        self._seeds = seeds_of_rows(seed, self.num_envs, "seed") or []
-        return self._seeds
+        seeds = seeds_of_rows(seed, self.num_envs, self.env.unwrapped.task.name)
+        if seeds is None:  # drawn at random
+            return super().seed()
+        self._seeds = seeds
+        return seeds
 
     def _infos(self, info: Info, done: np.ndarray) -> list[Info]:
         """A dict for each row; where an episode has ended, its last info and observation."""
@@ -296,5 +297,5 @@ def make_sb3_pool(id: Environment, n_envs: int, vec_env: str = "subproc", **kwar
         raise unknown("vec_env", vec_env, kinds, "make_sb3_pool")
     if vec_env == "subproc" and "forkserver" in multiprocessing.get_all_start_methods():
         multiprocessing.set_forkserver_preload(PRELOAD)
-    env = partial(make, entry_of(id), render_mode="rgb_array")  # as SB3 makes one of an id
+    env = partial(make, spec_of(id), render_mode="rgb_array")  # as SB3 makes one of an id
     return make_vec_env(env, n_envs, vec_env_cls=kinds[vec_env], **kwargs)

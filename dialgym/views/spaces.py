@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Integral
 from typing import Any, NoReturn
 
 import gymnasium as gym
@@ -166,12 +167,12 @@ class TokenLayout:
         least = sum(cost.values())
         if window is None:
             window = max(least, _default_window(task, tokenizer, party))
-        if not isinstance(window, int) or window < least:
+        if not isinstance(window, Integral) or window < least:
             raise ValueError(
                 f"window of {task.name}: expected a whole number from {least} (one exchange); "
                 f"got {window!r}. Make it larger, or leave it out."
             )
-        return cls(task, tokenizer, party, window)
+        return cls(task, tokenizer, party, int(window))
 
     @property
     def tag(self) -> int:

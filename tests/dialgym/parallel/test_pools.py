@@ -46,6 +46,9 @@ def test_shards_equal_one_batch(env_id, kwargs, mode, steps):
     batch = dialgym.make_vec(env_id, 7, **kwargs)
     rng, ended = np.random.default_rng(0), 0
     with closing(shards):
+        for name in ("acts", "act_names", "tokenizer"):
+            assert hasattr(shards, name) == hasattr(batch, name)
+        assert getattr(shards, "act_names", ()) == getattr(batch, "act_names", ())
         for env in (shards, batch):
             with pytest.raises(ResetNeeded, match=r"action_masks\(\) was called before the first"):
                 env.action_masks()

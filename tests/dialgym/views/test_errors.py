@@ -76,6 +76,15 @@ def test_impossible_actions_of_both_parties():
         both.step(10_000)
 
 
+@pytest.mark.parametrize("actions", [{}, {"system": 0}, None, 0])
+def test_the_party_that_has_the_floor_must_act(actions):
+    both = dialgym.parallel_env(ACTS)
+    _, infos = both.reset(seed=0)
+    assert infos["user"]["active_agent"] == "user"
+    with pytest.raises(ValueError, match=r"expected .* of the user, who has the floor"):
+        both.step(actions)
+
+
 IMPOSSIBLE_MASKS = [np.zeros(2, bool), np.ones(3, bool), np.ones(2), [True, False], None]
 
 
@@ -85,6 +94,7 @@ IMPOSSIBLE_MASKS = [np.zeros(2, bool), np.ones(3, bool), np.ones(2), [True, Fals
         *((TOKENS, 2, {"options": {"reset_mask": mask}},
            r"reset_mask of Wordle: expected an array \(2,\) of bool") for mask in IMPOSSIBLE_MASKS),
         (TOKENS, 2, {"seed": [1, 2, 3]}, "expected one whole number or 2 of them; got 3"),
+        (TOKENS, 2, {"seed": np.array(3)}, r"one whole number or 2 of them; got array\(3\)"),
         *((TOKENS, 0, {"options": wrong}, "options of Wordle: expected a mapping of names")
           for wrong in (5, [1], "text")),
         *((TOKENS, 0, {"options": {"word": {"x": wrong}}}, "option 'word' of Wordle: expected one")
@@ -120,8 +130,9 @@ def test_a_reset_comes_first(call, message):
 
 
 def test_a_closed_view_has_no_dialogue():
-    views = [env(TOKENS), env(TOKENS, 2), dialgym.aec_env(TOKENS)]
-    for view, action in zip(views, (5, [5, 5], 5)):
+    parallel = dialgym.parallel_env(TOKENS)
+    views = [env(TOKENS), env(TOKENS, 2), dialgym.aec_env(TOKENS), parallel]
+    for view, action in zip(views, (5, [5, 5], 5, {"system": 5, "user": 5})):
         view.reset(seed=0)
         view.close()
         with pytest.raises(ResetNeeded, match=r"step\(\) was called after close\(\)"):
@@ -303,6 +314,17 @@ def test_a_pool_has_no_env_objects():
         pool.env_method("render")
     with pytest.raises(AttributeError, match="cannot set 'x'"):
         pool.set_attr("x", 1)
+
+
+def test_a_pool_refuses_impossible_seeds_and_options_at_once():
+    pool = dialgym.sb3_vec_env(TOKENS, 2, seed=0)
+    for seed in (-1, "x", 1.5, [1, 2, 3], np.array(3)):
+        with pytest.raises(ValueError, match=r"seed of Wordle: expected .* got"):
+            pool.seed(seed)
+    for options in ("x", 3, [{}]):
+        with pytest.raises(ValueError, match="options of Wordle: expected a mapping for all rows"):
+            pool.set_options(options)
+    assert np.array_equal(pool.reset(), env(TOKENS, 2).reset(seed=0)[0])
 
 
 def test_a_truth_that_is_never_settled_begins_nothing():

@@ -112,6 +112,16 @@ def test_texts_are_drawn_from_characters_in_order():
     assert list(space.character_list) == sorted(space.character_set)
 
 
+def test_whole_numbers_of_numpy_are_arguments():
+    limits = {"window": np.int64(60), "max_episode_steps": np.int32(3)}
+    env = gym.make_vec(TOKENS, np.int64(2), workers=np.int64(2), **limits)
+    try:
+        assert env.observation_space.shape == (2, 60)
+        assert env.spec.max_episode_steps == 3
+    finally:
+        env.close()
+
+
 @pytest.mark.parametrize("seed", [np.int64(3), np.int32(3), [np.int64(3), np.int64(4)]])
 def test_seeds_of_numpy_are_seeds(seed):
     batch, twin = (gym.make_vec(TOKENS, 2) for _ in range(2))

@@ -3,10 +3,12 @@
 import subprocess
 import sys
 
+import gymnasium as gym
 import numpy as np
 import pytest
 
 import dialgym
+from dialgym.registry import entry_of
 
 sb3 = pytest.importorskip("stable_baselines3")
 from stable_baselines3.common.logger import KVWriter, Logger  # noqa: E402
@@ -144,3 +146,14 @@ def test_the_workers_of_a_stock_pool_do_not_import_torch_again(tmp_path):
     used = [float(line) for line in run.stdout.split()]
     assert len(used) == 4
     assert max(used) < 1
+
+
+def test_a_spec_keeps_the_settings_that_it_was_made_with():
+    spec = gym.make("dialgym/Wordle-20-v0", turns=4, action_masks=True).spec
+    pools = dialgym.sb3_vec_env(spec, 2), dialgym.make_sb3_pool(spec, 1, vec_env="dummy")
+    ours, theirs = (pool.unwrapped for pool in pools)
+    for env in (dialgym.make(spec), dialgym.make_vec(spec, 2), ours.env, theirs.envs[0]):
+        view = env.unwrapped
+        assert (view.task.turns, view.options.action_masks) == (4, True)
+        assert view.spec.kwargs["turns"] == 4
+    assert dialgym.make_vec(entry_of(spec), 2).unwrapped.task.turns == 4  # as for evaluations
