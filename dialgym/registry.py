@@ -351,10 +351,10 @@ def _entry_of_spec(spec: EnvSpec) -> RegistryEntry:
             f"({', '.join(w.name for w in spec.additional_wrappers)}). Register it without them."
         )
     names = load(KINDS[view].single).arguments()
-    own = {name: value for name, value in kwargs.items() if name in names}
-    rest = {name: value for name, value in kwargs.items() if name not in names}
-    row = replace(row, settings={**row.settings, **rest}, env_kwargs={**row.env_kwargs, **own})
-    return RegistryEntry(spec.id, row, view)
+    own = {name: kwargs.pop(name) for name in [*kwargs] if name in names}
+    of_views = {**row.view_settings, view: {**row.view_settings.get(view, {}), **kwargs}}
+    more = {"settings": {**row.settings, **kwargs}, "view_settings": of_views}
+    return RegistryEntry(spec.id, replace(row, **more, env_kwargs={**row.env_kwargs, **own}), view)
 
 
 def path_of(entry_point: Any) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from dialgym.language.messages import Message
 from dialgym.registry import Environment
 from dialgym.views.chat import Chat, speaking_entry
+from dialgym.views.making import settings_of_entry
 
 KEPT = 32
 """Chats whose rules are kept, to begin further dialogues without being made again."""
@@ -40,9 +41,7 @@ def _own_settings(id_or_task: Environment) -> dict[str, Any]:
     """Settings of an object that stands for an id, by which its row finds them elsewhere."""
     if isinstance(id_or_task, str):
         return {}
-    entry = speaking_entry(id_or_task)
-    own = entry.row.view_settings.get(entry.view, {})
-    return {**entry.row.settings, **own, **entry.row.env_kwargs}
+    return settings_of_entry(speaking_entry(id_or_task))
 
 
 def chat_of(row: Mapping[str, Any]) -> Chat:

@@ -15,10 +15,11 @@ from dialgym.io.files import check_regular
 from dialgym.io.tables import check_parquet
 from dialgym.language import Tokenizer
 from dialgym.optional import require
-from dialgym.registry import RegistryEntry, entries
+from dialgym.registry import RegistryEntry, entries, entry_of, make_task
 from dialgym.rollouts import EpisodeBatch
 from dialgym.rollouts.episode_batch import Decisions, RecordedTurns, Role
 from dialgym.views.dialogue import Dialogue
+from dialgym.views.making import settings_of_entry
 
 PURPOSE = "storing dialogues"
 IMPORTED = "logged"
@@ -250,10 +251,18 @@ def played_settings(settings: Mapping[str, Any], dialogue: Dialogue) -> Mapping[
 
 
 def settings_beside(entry: RegistryEntry) -> dict[str, Any]:
-    """Settings of an entry that its id does not determine: those of an unregistered task."""
-    if entry.id in entries() or entry.id in gym.registry:
-        return {}
-    return {**entry.row.settings, **entry.row.env_kwargs}
+    """Settings of an entry that its id does not determine.
+
+    Those of an unregistered task, and those of a spec that are not the registered ones.
+    """
+    whole = settings_of_entry(entry)
+    if entry.id not in entries() and entry.id not in gym.registry:
+        return whole
+    registered = entry_of(entry.id)
+    known = settings_of_entry(registered)
+    if entry.row is not registered.row:  # a spec says what names were found to mean
+        known |= make_task(registered, {}).played
+    return {name: value for name, value in whole.items() if known.get(name, entry) != value}
 
 
 def check_json(values: Mapping[str, Any], what: str) -> None:

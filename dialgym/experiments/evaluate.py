@@ -7,12 +7,13 @@ from typing import Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 
+from dialgym.datasets.schema import settings_beside
 from dialgym.errors import check_arguments, whole_number
 from dialgym.experiments.measures import check_names, with_measures
 from dialgym.experiments.result import DRAWN, GREEDY, Episodes, Result
 from dialgym.experiments.understanding import not_understood
 from dialgym.io.model_settings import NOT_UNDERSTOOD, SPENT
-from dialgym.registry import Environment, RegistryEntry, entry_of
+from dialgym.registry import Environment, RegistryEntry, entry_of, is_registered
 from dialgym.rollouts import EpisodeBatch, Job, Player, Policy, Report
 from dialgym.rollouts.player import open_where_trained, policy_names
 from dialgym.rollouts.policies import (
@@ -120,6 +121,7 @@ def evaluate(
     several = isinstance(ids, Iterable) and not isinstance(ids, str)
     wanted: Any = ids if several else [ids]
     entries = {entry.id: entry for entry in map(entry_of, wanted)}
+    kwargs = {**_settings_of_specs(entries.values()), **kwargs}
     _check(entries, episodes, seeds)
     names = policy_names(entries.values(), kwargs)
     opened = open_policy(policy, names, kwargs.get("learner", "system"), trust, settings)
@@ -153,6 +155,19 @@ def evaluate(
         usage=SPENT.since(before) | ({NOT_UNDERSTOOD: unknown} if unknown else {}),
         models={role: each for part in scored.values() for role, each in part.models.items()},
     )
+
+
+def _settings_of_specs(entries: Collection[RegistryEntry]) -> dict[str, Any]:
+    """The settings of a spec that are not those of its id, as for ``gym.make(id, ...)``."""
+    changed = [settings_beside(entry) for entry in entries if is_registered(entry.id)]
+    if len(entries) == 1:
+        return changed[0] if changed else {}
+    if any(changed):
+        raise ValueError(
+            f"evaluate: expected one spec with settings of its own at a time, got {changed} among "
+            f"{', '.join(entry.id for entry in entries)}. Give ids and env_kwargs, or one spec."
+        )
+    return {}
 
 
 class _Scored(NamedTuple):

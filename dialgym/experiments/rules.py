@@ -18,6 +18,7 @@ from dialgym.registry import Environment, RegistryEntry, entry_of
 from dialgym.rollouts.episode_batch import EpisodeBatch
 from dialgym.rollouts.player import Player, make_dialogue, policy_names
 from dialgym.tasks.base import Task
+from dialgym.views.making import settings_of_entry
 
 DIALOGUES = 50
 """Of each of the policies."""
@@ -88,14 +89,8 @@ def rules_of(env: Environment, settings: Mapping[str, Any] | None = None) -> Fin
 
 def _stated(entry: RegistryEntry, settings: Mapping[str, Any], task: Task) -> tuple[int, str]:
     """The parts of a fingerprint that need no play: the version, and the hash of settings."""
-    whole = _portable(_whole(entry, settings))
+    whole = _portable({**settings_of_entry(entry), **settings})
     return task.version, _digest(json.dumps(whole, sort_keys=True, default=_kind))
-
-
-def _whole(entry: RegistryEntry, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of an id, overridden by others."""
-    row = entry.row
-    return {**row.settings, **row.view_settings.get(entry.view, {}), **row.env_kwargs, **settings}
 
 
 _known: dict[Hashable, str] = {}
@@ -104,7 +99,7 @@ _known: dict[Hashable, str] = {}
 
 def _dialogues(entry: RegistryEntry, settings: Mapping[str, Any], task: Task) -> str:
     """The hash of dialogues, which are played once in a process."""
-    whole = _whole(entry, settings)
+    whole = {**settings_of_entry(entry), **settings}
     try:
         key = type(task), entry.id, json.dumps(whole, sort_keys=True), task.surroundings(whole)
     except TypeError:  # objects, of which no text tells one from another

@@ -86,6 +86,12 @@ def make_batched_view(
     return view(num_envs=num_envs, **split_kwargs(entry, view, kwargs))
 
 
+def settings_of_entry(entry: RegistryEntry) -> dict[str, Any]:
+    """All settings that an entry has of the task and of the view."""
+    row = entry.row
+    return {**row.settings, **row.view_settings.get(entry.view, {}), **row.env_kwargs}
+
+
 def split_kwargs(entry: RegistryEntry, view: Any, kwargs: Mapping[str, Any]) -> dict[str, Any]:
     """The view's own arguments, and `task` made from all the others.
 

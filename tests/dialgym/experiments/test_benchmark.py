@@ -178,3 +178,17 @@ def test_what_reads_checkpoints_is_an_entry_point(tmp_path, monkeypatch):
         ImportError, match=r"expected an entry point of the group 'dialgym.nothing'"
     ):
         checkpoint_reader(file)
+
+
+def test_a_spec_is_scored_and_stored_with_its_settings(tmp_path):
+    spec = gym.make("dialgym/Wordle-20-v0", turns=2, action_masks=True).spec
+    result = dialgym.evaluate("random", spec, episodes=20, seeds=(0,))
+    assert result.env_kwargs == {"turns": 2, "action_masks": True}
+    assert result["Wordle-20-v0"].returns.min() == -2
+    assert result["Wordle-20-v0"].score is None
+    words = gym.make("dialgym/CamRestaurants-Env1-v0", language="english").spec
+    assert dialgym.evaluate("handcrafted", words, 1).env_kwargs == {"language": "english"}
+    with pytest.raises(ValueError, match="one spec with settings of its own at a time"):
+        dialgym.evaluate("random", [spec, "Wordle-200-v0"], 1)
+    stored = dialgym.collect(spec, "random", 3, path=tmp_path)
+    assert stored.environment()[1] == {"turns": 2, "action_masks": True}
