@@ -353,7 +353,7 @@ def _entry_of_spec(spec: EnvSpec) -> RegistryEntry:
     names = load(KINDS[view].single).arguments()
     own = {name: kwargs.pop(name) for name in [*kwargs] if name in names}
     of_views = {**row.view_settings, view: {**row.view_settings.get(view, {}), **kwargs}}
-    more = {"settings": {**row.settings, **kwargs}, "view_settings": of_views}
+    more: dict[str, Any] = {"settings": {**row.settings, **kwargs}, "view_settings": of_views}
     return RegistryEntry(spec.id, replace(row, **more, env_kwargs={**row.env_kwargs, **own}), view)
 
 
