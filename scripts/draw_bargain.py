@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dialgym.experiments.plots import COLOURS, FAINT, GREY, INK, new_figure, save_figure, tidy
+from dialgym.experiments.plots import COLOURS, FAINT, GREY, INK, new_figure, tidy
+from dialgym.io.files import save_figure
 from dialgym.tasks.bargain import Bargain, BargainState
 from dialgym.tasks.bargain.exact import kalai_smorodinsky, nash, pareto
 from dialgym.tasks.bargain.types import NONE

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from dialgym.experiments.plots import COLOURS, GREY, INK, new_figure, save_figure, tidy
+from dialgym.experiments.plots import COLOURS, GREY, INK, new_figure, tidy
+from dialgym.io.files import save_figure
 from dialgym.registry import entry_of, make_task
 from dialgym.tasks.bargain.cars import CHEAPEST, DEAREST, LIMITS, NAMES, PRICES
 

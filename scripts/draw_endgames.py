@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from dialgym.experiments.plots import COLOURS, INK, new_figure, save_figure, tidy
+from dialgym.experiments.plots import COLOURS, INK, new_figure, tidy
+from dialgym.io.files import save_figure
 from dialgym.tasks.endgames.board import ENDINGS, read_position
 from dialgym.tasks.endgames.picture import drawn
 from dialgym.tasks.endgames.tablebase import UNKNOWN, tablebase

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.tables.visual import QUESTIONERS, TEST, play
-from dialgym.experiments.plots import draw_band, new_figure, save_figure, tidy
+from dialgym.experiments.plots import draw_band, new_figure, tidy
 from dialgym.experiments.statistics import Estimate
-from dialgym.io.files import write_atomically
+from dialgym.io.files import save_figure, write_atomically
 from dialgym.optional import require
 from dialgym.tasks.visual_dialogue import VisualDialogue
 

@@ -23,10 +23,10 @@ from dialgym.experiments.plots import (
     draw_interval,
     name_rows,
     new_figure,
-    save_figure,
     tidy,
 )
 from dialgym.experiments.statistics import PERCENT, environment_estimates, seed_estimate
+from dialgym.io.files import save_figure
 
 FIXED = {"handcrafted": INK, "random": GREY}
 

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.recipes.tables import PREFIX, Line
-from dialgym.experiments.plots import COLOURS, INK, draw_interval, new_figure, save_figure, tidy
+from dialgym.experiments.plots import COLOURS, INK, draw_interval, new_figure, tidy
 from dialgym.experiments.statistics import seed_estimate
+from dialgym.io.files import save_figure
 
 RETURN = "return"
 

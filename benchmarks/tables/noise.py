@@ -14,9 +14,10 @@ from typing import Any
 
 import dialgym
 from benchmarks.tables.records import RECORDS, Figures, make_record
-from dialgym.experiments.plots import draw_over, new_figure, save_figure, tidy
+from dialgym.experiments.plots import draw_over, new_figure, tidy
 from dialgym.experiments.statistics import Estimate, format_estimate, wilson
 from dialgym.experiments.tables import markdown_table
+from dialgym.io.files import save_figure
 from dialgym.tasks.slot_filling.domain.domain import load_domain
 
 NAME, COMMAND = "noise", "DIALGYM_PYDIAL=FOLDER python -m benchmarks.tables.noise"

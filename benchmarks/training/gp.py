@@ -22,8 +22,9 @@ from agents.acts.gp.kernels import RBF, covariances
 from agents.acts.gp.q_process import QProcess
 from benchmarks.environments.timing import machine, rate
 from benchmarks.tables.records import RECORDS, Figures, make_record
-from dialgym.experiments.plots import new_figure, save_figure, tidy
+from dialgym.experiments.plots import new_figure, tidy
 from dialgym.experiments.tables import markdown_table
+from dialgym.io.files import save_figure
 
 NAME, COMMAND = "gp_steps", "python -m benchmarks.training.gp --out docs/images/gp_steps.png"
 ACTS, FEATURES = 16, 60

@@ -26,7 +26,8 @@ from benchmarks.environments.timing import Figure, alternate
 from benchmarks.training.learner import Learner
 from benchmarks.training.memory import peak
 from benchmarks.training.workload import REPLY, reply_env
-from dialgym.experiments.plots import new_figure, save_figure
+from dialgym.experiments.plots import new_figure
+from dialgym.io.files import save_figure
 
 LENGTHS = (64, 128, 256, 512, 754)
 ENVS, LINES = 32, 5

@@ -14,18 +14,10 @@ from agents.experiments.pydial_tables import shown
 from benchmarks.transfer.axes import AXES, ENVIRONMENTS, ERRORS, exchanges, home_of
 from benchmarks.transfer.jobs import TransferJob
 from dialgym.experiments.panel import Panel
-from dialgym.experiments.plots import (
-    COLOURS,
-    DASHED,
-    INK,
-    add_legend,
-    draw_band,
-    new_figure,
-    save_figure,
-    tidy,
-)
+from dialgym.experiments.plots import COLOURS, DASHED, INK, add_legend, draw_band, new_figure, tidy
 from dialgym.experiments.statistics import Estimate, seed_estimate
 from dialgym.experiments.tables import markdown_table
+from dialgym.io.files import save_figure
 
 ACROSS = 3
 """Curves' panels beside each other."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dialgym.io.files import write_atomically
+from dialgym.io.files import save_figure
 from dialgym.optional import require
 
 COLOUR, INK = "#0072b2", "#333333"
@@ -76,8 +76,7 @@ class DatasetSummary:
             axes.set_xlabel(name)
             axes.spines[["top", "right"]].set_visible(False)
         figure.suptitle(f"{self.dialogues:,} dialogues", fontsize=10, color=INK)
-        kind = Path(path).suffix[1:] or "png"  # matplotlib would add the suffix that is missing
-        write_atomically(Path(path), lambda file: figure.savefig(file, dpi=160, format=kind))
+        save_figure(figure, Path(path))
 
     def __str__(self) -> str:
         return self.to_text()

@@ -5,17 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dialgym.experiments.plots import (
-    INK,
-    add_legend,
-    draw_over,
-    new_figure,
-    save_figure,
-    tidy,
-)
+from dialgym.experiments.plots import INK, add_legend, draw_over, new_figure, tidy
 from dialgym.experiments.result import PREFIX, Episodes, Result, results_as_table
 from dialgym.experiments.statistics import Estimate, wilson
 from dialgym.io.checksums import write_json_checked
+from dialgym.io.files import save_figure
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -10,7 +10,7 @@ from dialgym.experiments.curves import Curve, smooth
 from dialgym.experiments.result import PREFIX, Result, labels
 from dialgym.experiments.samples import SampleDialogue
 from dialgym.experiments.statistics import Estimate
-from dialgym.io.files import write_atomically
+from dialgym.io.files import save_figure
 from dialgym.optional import require
 
 COLOURS = ("#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#332288")
@@ -44,12 +44,6 @@ def add_legend(figure: Any, columns: int, lines: Mapping[str, Any] | None = None
     """Name the lines of a figure above it; these alone, by name, if they are given."""
     given = [] if lines is None else [[*lines.values()], [*lines]]
     figure.legend(*given, loc="outside upper left", ncols=columns, frameon=False, fontsize=8.5)
-
-
-def save_figure(figure: Any, path: Path) -> None:
-    """Write a picture, atomically."""
-    kind = path.suffix[1:] or "png"  # matplotlib would add the suffix that is missing
-    write_atomically(path, lambda file: figure.savefig(file, dpi=160, format=kind))
 
 
 def draw_band(

@@ -78,6 +78,12 @@ def write_text(path: Path, text: str) -> None:
     write_atomically(path, lambda temporary: temporary.write_text(text, "utf-8"))
 
 
+def save_figure(figure: Any, path: Path) -> None:
+    """Write a picture of matplotlib atomically, as PNG where the name has no suffix."""
+    kind = path.suffix[1:] or "png"  # matplotlib would add the suffix that is missing
+    write_atomically(path, lambda file: figure.savefig(file, dpi=160, format=kind))
+
+
 def write_folder_atomically(path: Path, write: Callable[[Path], object]) -> None:
     """Let `write` fill a temporary folder beside `path`, then move it into place.
 

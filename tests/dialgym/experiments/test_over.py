@@ -5,8 +5,9 @@ import pytest
 import dialgym
 from dialgym.experiments import load_results
 from dialgym.experiments.over import curves_over, plot_over
-from dialgym.experiments.plots import new_figure, save_figure
+from dialgym.experiments.plots import new_figure
 from dialgym.experiments.statistics import wilson
+from dialgym.io.files import save_figure
 from tests.support.commands import fail, succeed
 
 ID = "dialgym/SlotFilling-act-v0"
