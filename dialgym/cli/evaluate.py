@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from importlib.util import find_spec
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -106,21 +107,25 @@ def evaluate(
     from dialgym.experiments import evaluate as run
     from dialgym.experiments.over import over_as_table, write_over
     from dialgym.experiments.result import DRAWN, GREEDY
+    from dialgym.experiments.shortfall import best_response
 
     if actions is not None:
         one_of("--actions", actions, (DRAWN, GREEDY), "dialgym evaluate")
     setting, values = over_values(curve["over"], curve["plot"])
     check_places(json, curve["plot"])
     chosen = numbers(seeds)
+    each = [settings(set_) | ({setting: value} if setting else {}) for value in values]
+    for env_id, env_kwargs in product(ids or () if curve["best"] else (), each):
+        best_response(env_id, env_kwargs)
 
-    def score(likeliest: bool | None, swept: dict[str, Any]) -> Any:
+    def score(likeliest: bool | None, env_kwargs: dict[str, Any]) -> Any:
         with progress(policy, len(ids or [policy]) * len(chosen) * episodes) as report:
             return run(
                 policy,
                 ids or None,
                 episodes,
                 chosen,
-                {**settings(set_), **swept},
+                env_kwargs,
                 num_envs=num_envs,
                 deterministic=likeliest,
                 trust=trust,
@@ -130,11 +135,10 @@ def evaluate(
             )
 
     results = []
-    for value in values:
-        swept = {setting: value} if setting else {}
-        results.append(score(None if actions is None else actions == GREEDY, swept))
+    for env_kwargs in each:
+        results.append(score(None if actions is None else actions == GREEDY, env_kwargs))
         if actions is None and results[-1].actions == DRAWN:
-            results.append(score(True, swept))
+            results.append(score(True, env_kwargs))
     if setting:
         console.print(over_as_table(results, setting, console.width))
         write_over(results, setting, json, curve["plot"])

@@ -38,7 +38,9 @@ def over_values(text: str | None, plot: Path | None) -> tuple[str, list[Any]]:
     """A setting and its values, of ``error_rate=0,0.15,0.3``; one value of none without `text`.
 
     Raises:
-        ValueError: it is no such text, or a picture is asked for without one.
+        ValueError: it is no such text; or a picture is asked for without one, or in no format
+            that is drawn.
+        ImportError: a picture is asked for, and matplotlib is not installed.
     """
     if text is None:
         if plot is not None:
@@ -47,6 +49,10 @@ def over_values(text: str | None, plot: Path | None) -> tuple[str, list[Any]]:
                 "--over error_rate=0,0.15,0.3"
             )
         return "", [None]
+    if plot is not None:
+        from dialgym.experiments.plots import check_picture
+
+        check_picture(plot)
     name, _, listed = text.partition("=")
     values = [settings([f"{name}={value}"], "--over")[name] for value in words(listed)]
     if not values or len({*map(repr, values)}) < len(values):

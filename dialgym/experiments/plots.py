@@ -33,6 +33,19 @@ def new_figure(width: float, height: float) -> Any:
     return _module("figure").Figure((width, height), layout="constrained")
 
 
+def check_picture(path: Path) -> None:
+    """Raise a ValueError for a name whose ending is no format of pictures, before they are drawn.
+
+    Raises:
+        ImportError: matplotlib is not installed.
+    """
+    canvas = new_figure(1, 1).canvas
+    if path.suffix and path.suffix[1:].lower() not in canvas.get_supported_filetypes():
+        raise ValueError(
+            f"{path}: expected a name that ends in .png, .svg or .pdf, got {path.suffix!r}"
+        )
+
+
 def tidy(axes: Any, axis: str = "y") -> None:
     """Give axes faint lines across one of them, and no frame."""
     axes.spines[["top", "right"]].set_visible(False)

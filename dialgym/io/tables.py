@@ -136,7 +136,12 @@ def _is_quoted(text: str) -> bool:
 
 
 def _check_head(location: RowLocation, head: Sequence[str]) -> None:
-    """Raise a ValueError if two columns have one name."""
+    """Raise a ValueError if two columns have one name, or semicolons stand between them."""
+    if len(head) == 1 and ";" in head[0]:
+        raise ValueError(
+            f"{location}: expected columns with commas or tabs between them, by the file's ending; "
+            f"got {head[0][:60]!r}. Save it without semicolons, or as JSONL."
+        )
     twice = [name for name, count in Counter(head).items() if name and count > 1]
     if twice:
         raise ValueError(

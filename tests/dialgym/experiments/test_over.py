@@ -80,6 +80,10 @@ def test_values_that_are_no_numbers_and_several_environments(tmp_path, monkeypat
         (["--over", "error_rate=0,0"], "--over: expected a setting and its values, each once"),
         (["--over", "eror_rate=0,1"], "unexpected keyword argument 'eror_rate'"),
         (["--plot", "a.png"], "--plot: expected --over too"),
+        (
+            ["--over", "error_rate=0,1", "--plot", "a.foo"],
+            "a.foo: expected a name that ends in .png, .svg or .pdf, got '.foo'",
+        ),
     ],
 )
 def test_what_is_no_list_of_values(options, message):

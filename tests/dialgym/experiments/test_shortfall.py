@@ -5,7 +5,7 @@ import pytest
 
 from dialgym.experiments import evaluate
 from dialgym.experiments.shortfall import shortfall
-from tests.support.commands import succeed
+from tests.support.commands import fail, succeed
 
 ID = "dialgym/Bargain-v0"
 
@@ -45,3 +45,8 @@ def test_the_command_says_it_for_each_partner():
     assert "fair with stubborn: " in printed
     assert " % of it" in printed
     assert "fair with conceding: " in printed
+
+
+def test_the_command_asks_for_the_best_response_before_it_plays(monkeypatch):
+    monkeypatch.setattr("dialgym.experiments.evaluate", lambda *_, **__: pytest.fail("it played"))
+    assert "(none in Wordle)" in fail("evaluate", "random", "Wordle-20-v0", "--best")

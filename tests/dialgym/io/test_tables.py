@@ -82,6 +82,7 @@ def test_places_are_lines_where_a_file_has_them(tmp_path):
         ("a.jsonl", b"{}\n[1]", r"a.jsonl, line 2: expected an object with names; got '\[1\]'"),
         ("a.json", b"{}", "a.json: expected a list of rows; got dict"),
         ("a.csv", b'x\n"a"b', r"a.csv: expected CSV \(line 2: .* JSONL takes any text"),
+        ("a.csv", b"x;y\n1;2", r"a.csv, line 1: expected columns with commas .* got 'x;y'"),
         ("a.csv", b"\xff\xfe", "a.csv: expected text in UTF-8"),
         ("a.csv.gz", b"a", "a.csv.gz: expected a file of gzip, whole"),
         ("a.zip", b"a", "a.zip: expected a zip"),
