@@ -219,6 +219,18 @@ def tasks_of(domains: Sequence[str], envs: Sequence[int], fidelity: str = PYDIAL
     return found
 
 
+def tasks_of_panel(
+    panel: Panel, domains: Sequence[str] | None = None, envs: Sequence[int] | None = None
+) -> list[Task]:
+    """As `tasks_of`, with the panel's fidelity, and its own domains and settings for None."""
+    own = [Task.of(environment) for environment in panel.environments]
+    return tasks_of(
+        [task.domain for task in own] if domains is None else domains,
+        [task.env for task in own] if envs is None else envs,
+        own[0].fidelity,
+    )
+
+
 def _named(domain: str) -> tuple[str, str | None]:
     """Name of a domain in tables, and its path where it is given by one."""
     if domain in DOMAINS or domain in SHORT:

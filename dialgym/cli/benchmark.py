@@ -329,10 +329,9 @@ def benchmark_panel(
     """
     require_agents()
     from agents.experiments.panel_jobs import jobs_of
-    from agents.experiments.pydial_panel import Task, learners_of, pydial_panel, tasks_of
+    from agents.experiments.pydial_panel import learners_of, pydial_panel, tasks_of_panel
     from agents.experiments.pydial_results import Results
     from agents.experiments.run import run_jobs
-    from dialgym.experiments.pydial_ranking import fidelity_of
 
     chosen, command = panel_named(panel), ""
     count, cluster = parse_workers(workers)
@@ -344,10 +343,8 @@ def benchmark_panel(
         environments = panel_environments(chosen, envs)
     else:
         learners = learners_of(words(algorithms or TESTED_BY_DEFAULT), variants)
-        own = [*map(Task.of, chosen.environments)]
-        numbered_envs = numbers(envs, "--envs") if envs else [task.env for task in own]
-        named = words(domains) if domains else [task.domain for task in own]
-        tasks = tasks_of(named, numbered_envs, fidelity_of(chosen))
+        numbered_envs = numbers(envs, "--envs") if envs else None
+        tasks = tasks_of_panel(chosen, words(domains) if domains else None, numbered_envs)
         stages = None if tests is None else numbers(tests, "--tests")
         chosen = pydial_panel(learners, tasks, stages, episodes)
         names, environments = [*learners], list(chosen.environments)

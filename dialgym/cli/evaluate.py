@@ -107,7 +107,7 @@ def evaluate(
     from dialgym.experiments import evaluate as run
     from dialgym.experiments.over import over_as_table, write_over
     from dialgym.experiments.result import DRAWN, GREEDY
-    from dialgym.experiments.shortfall import best_response
+    from dialgym.experiments.shortfall import best_response, describe_shortfalls
 
     if actions is not None:
         one_of("--actions", actions, (DRAWN, GREEDY), "dialgym evaluate")
@@ -146,18 +146,8 @@ def evaluate(
         print_results(results)
         if json:
             results[0].to_json(json)
-    if curve["best"]:
-        _print_shortfalls(results)
-
-
-def _print_shortfalls(results: Sequence[Any]) -> None:
-    """Print what each result is short of the best response to its partner."""
-    from dialgym.experiments.shortfall import shortfall
-
-    for result in results:
-        for env_id in result.by_id:
-            found = shortfall(result, env_id)
-            console.print(f"{result.name} {found}", soft_wrap=True)
+    for text in describe_shortfalls(results) if curve["best"] else ():
+        console.print(text, soft_wrap=True)
 
 
 set_parameters(evaluate, OPTIONS)

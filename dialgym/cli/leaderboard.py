@@ -7,13 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
-from dialgym.cli.benchmark import ROWS, PanelName
+from dialgym.cli.benchmark import ROWS, RUNS, PanelName
 from dialgym.cli.common import Trust, complain, console, require_agents
 from dialgym.cli.evaluate import add
 from dialgym.errors import one_of
 from dialgym.experiments.panel import Panel, panel_named, panels
 
 KEPT = Path("benchmarks/results")
+PASSED = "form, hashes and statistics hold; not played again (--replay)"
 
 leaderboard = typer.Typer(
     no_args_is_help=True, help="Rows of panels: show, compare, add, check; dialgym benchmark plays."
@@ -213,6 +214,15 @@ def check(
             help="Where the model of a row lies, if not beside it; the tape of openai:MODEL."
         ),
     ] = None,
+    retrained: Annotated[
+        bool,
+        typer.Option(
+            "--retrain", help="Train what learned again; its figure is one that was to be expected."
+        ),
+    ] = False,
+    out: Annotated[
+        Path, typer.Option(help="Folder of these trainings, which go on from there.")
+    ] = RUNS / "retrained",
     trust: Trust = False,
 ) -> None:
     """Check rows of the leaderboard: form, completeness, hashes, statistics; by --replay all."""
@@ -232,8 +242,11 @@ def check(
     for file, row in read.items():
         wrong = [*_problems_of(row, file not in alone, replayed, model, trust)]
         wrong += [repeated[file]] if file in repeated else []
+        done = "played again alike" if replayed else PASSED
+        if retrained and not wrong:
+            wrong, done = _train_again(row, out)
         bad += bool(wrong)
-        _print_check(file, row, wrong, replayed)
+        _print_check(file, row, wrong, done)
     if older := older_rules(row.origin for row in rows):
         console.print(older, style="yellow", soft_wrap=True)
     try:
@@ -245,15 +258,25 @@ def check(
         raise typer.Exit(2)
 
 
-def _print_check(file: Path, row: Any, wrong: Sequence[str], replayed: bool) -> None:
+def _train_again(row: Any, out: Path) -> tuple[list[str], str]:
+    """Problems of a row that is trained again, and how that went."""
+    require_agents()
+    from agents.experiments.retraining import retrain_row
+
+    try:
+        found = retrain_row(row, out)
+    except (ValueError, RuntimeError, OSError) as error:
+        return [str(error)], ""
+    text = f"trained again: {found}"
+    return [] if found.is_within else [text], text
+
+
+def _print_check(file: Path, row: Any, wrong: Sequence[str], done: str) -> None:
     for text in wrong:
         complain(f"{file}: {text}")
     if not wrong:
-        how = "played again alike" if replayed else (
-            "form, hashes and statistics hold; not played again (--replay)"
-        )  # fmt: skip
         mark = "" if row.sealed else "; WITHOUT A CHECKSUM"
-        console.print(f"{file}: {how}{mark}", soft_wrap=True)
+        console.print(f"{file}: {done}{mark}", soft_wrap=True)
 
 
 def _files_below(path: Path) -> list[Path]:

@@ -23,8 +23,8 @@ from dialgym.datasets.tokens import TokenData, pack
 from dialgym.errors import unknown, with_settings
 from dialgym.io.cache import cache_dir
 from dialgym.io.files import parse_json, write_text
+from dialgym.io.html_tables import html_table
 from dialgym.io.hub import publish
-from dialgym.io.tables import html_table
 from dialgym.optional import require
 from dialgym.registry import check_id
 from dialgym.trust import allow, check_names

@@ -11,7 +11,7 @@ from dialgym.experiments.analysis import EXAMPLES, MOST, Analysis
 from dialgym.experiments.pages import draw_utterance, page, section
 from dialgym.experiments.samples import SampleUtterance
 from dialgym.io.files import write_text
-from dialgym.io.tables import html_table
+from dialgym.io.html_tables import html_table
 
 
 def write_analysis(

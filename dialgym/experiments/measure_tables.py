@@ -18,7 +18,7 @@ from dialgym.experiments.ranking import RankedPolicy, Ranking, SeedScores, diffe
 from dialgym.experiments.row import ACTIONS, MODEL_ACTIONS, RETURN, SCRIPTED
 from dialgym.experiments.statistics import format_estimate, format_interval
 from dialgym.experiments.tables import markdown_table
-from dialgym.io.tables import html_table
+from dialgym.io.html_tables import html_table
 
 DIGITS = {RETURN: 2, "words": 1, "sacrebleu": 4}
 USUAL = 3

@@ -31,7 +31,7 @@ from dialgym.experiments.samples import SampleDialogue, SampleUtterance
 from dialgym.experiments.statistics import Estimate, format_interval, performance_profile
 from dialgym.experiments.svg import draw_curves, draw_intervals, draw_profiles
 from dialgym.io.files import paired, write_text
-from dialgym.io.tables import html_table
+from dialgym.io.html_tables import html_table
 from dialgym.tasks.base import SYSTEM, USER
 from dialgym.versions import command_line, versions
 

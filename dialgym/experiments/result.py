@@ -24,8 +24,8 @@ from dialgym.experiments.statistics import (
 )
 from dialgym.experiments.tables import markdown_table, rich_table
 from dialgym.io.checksums import read_json_checked, write_json_checked
+from dialgym.io.html_tables import html_table
 from dialgym.io.model_settings import usage_text
-from dialgym.io.tables import html_table
 from dialgym.registry import NAMESPACE
 from dialgym.rollouts import EpisodeBatch
 

@@ -1,6 +1,6 @@
 """Points that a policy leaves to the best response to its partner, in the same dialogues."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from dialgym.experiments.evaluate import evaluate
@@ -56,6 +56,13 @@ def shortfall(result: Result, env_id: str) -> Shortfall:
     there = evaluate(best, env_id, own.returns.shape[1], result.seeds, result.env_kwargs)[env_id]
     gap = mean_estimate([there.returns - own.returns])
     return Shortfall(partner, own.mean_return, there.mean_return, gap)
+
+
+def describe_shortfalls(results: Sequence[Result]) -> Iterator[str]:
+    """Describe what each result is short of in each of its environments; see `shortfall`."""
+    for result in results:
+        for env_id in result.by_id:
+            yield f"{result.name} {shortfall(result, env_id)}"
 
 
 def best_response(env_id: str, settings: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:

@@ -176,6 +176,16 @@ def mean_estimate(parts: Sequence[np.ndarray], bounds: Interval | None = None) -
     return t_estimate(value, variance / len(parts) ** 2, freedom, bounds)
 
 
+def one_more_run(values: np.ndarray, bounds: Interval | None = None) -> Estimate:
+    """Mean of (K, E) values of runs, and the interval in which that of one more run lies.
+
+    Where all runs have one mean, or there is a single one, it is by what their episodes vary.
+    """
+    runs, episodes = mean_variance(values), mean_variance(values.reshape(1, -1))
+    variance, freedom = runs if runs.variance > 0 else episodes
+    return t_estimate(float(values.mean()), variance * (len(values) + 1), freedom, bounds)
+
+
 def paired_difference(first: np.ndarray, second: np.ndarray, bounds: Interval) -> Estimate:
     """Estimate by how much the mean of (E,) values is above that of others in the same episodes.
 

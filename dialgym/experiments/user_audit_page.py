@@ -10,7 +10,7 @@ from dialgym.experiments.samples import SampleUtterance
 from dialgym.experiments.user_audit import FaultFigures, UserAudit
 from dialgym.experiments.user_faults import FAULTS, MANNERS, AuditedDialogue
 from dialgym.io.files import write_text
-from dialgym.io.tables import html_table
+from dialgym.io.html_tables import html_table
 from dialgym.versions import command_line, versions
 
 SHOWN = 2

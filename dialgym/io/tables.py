@@ -11,14 +11,14 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
-from html import escape
-from pathlib import Path, PurePath, PurePosixPath
+from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dialgym.io.archives import PARQUET_RATIO, SPLITS, VARIABLE, ArchiveMember, bound, parts_of
-from dialgym.io.files import files_in, parse_json, parse_yaml
+from dialgym.io.dataset_card import parts_on_card
+from dialgym.io.files import files_in, parse_json
 from dialgym.io.hub import fetch
 from dialgym.io.hub import locate as find_source
 from dialgym.optional import require
@@ -32,8 +32,6 @@ LEAST_ROW, LEAST_VALUE = 64, 4
 """Bytes of a row and of a value of Parquet in memory, at least."""
 FETCHED = ("*.jsonl", "*.json", "*.csv", "*.tsv", "*.parquet", "*.txt", "*.gz", "*.zip", "*.md")
 """Patterns of the files that are fetched of a data set of the hub."""
-CARD, MARK = "README.md", "---"
-"""A data set's card, and the lines around its YAML."""
 
 
 class RowLocation(NamedTuple):
@@ -299,117 +297,3 @@ def _check_size(expanded: int, name: str, most: int) -> None:
             f"{PurePath(name).name}: it would be more than {most:,} bytes in memory, out of all "
             f"proportion to its size. If you trust whoever made it, set {VARIABLE}EXPANDED."
         )
-
-
-# The card of a data set of Hugging Face's: a README.md that begins with YAML. Under `configs` it
-# has configurations, each with `data_files`: patterns of files, by split or not.
-
-
-def parts_on_card(
-    parts: Sequence[ArchiveMember], where: str
-) -> tuple[list[ArchiveMember], dict[str, str]]:
-    """Select the files that the card of a folder names, with their splits by name.
-
-    Without a card, or with one that names none, all files are selected, without splits.
-
-    Raises:
-        ValueError: the card has several configurations and none is the default.
-    """
-    card = next((part for part in parts if part.name == CARD), None)
-    patterns = list(_patterns(_config(card, where))) if card else []
-    if not patterns:
-        return list(parts), {}
-    splits: dict[str, str] = {}
-    for split, pattern in patterns:
-        for part in parts:
-            if _fits(PurePosixPath(part.name), pattern):
-                splits.setdefault(part.name, SPLITS.get(split, split))
-    return [part for part in parts if part.name in splits], splits
-
-
-def _config(card: ArchiveMember, where: str) -> Mapping[str, Any]:
-    """The configuration that is the default, or the only one; empty where there is none."""
-    head, end, _ = card.text().removeprefix(MARK).partition(f"\n{MARK}")
-    if not end or not card.text().startswith(MARK):
-        return {}
-    content = parse_yaml(head, f"{where}, {CARD}")
-    listed = content.get("configs") if isinstance(content, Mapping) else None
-    configs = [one for one in listed or () if isinstance(one, Mapping)]
-    chosen = [one for one in configs if one.get("default") is True or len(configs) == 1]
-    chosen += [one for one in configs if one.get("config_name") == "default"]
-    if configs and not chosen:
-        names = ", ".join(str(one.get("config_name")) for one in configs)
-        raise ValueError(
-            f"data {where!r}: its {CARD} has several configurations ({names}), and none is the "
-            "default. Give the folder of one."
-        )
-    return chosen[0] if chosen else {}
-
-
-def _patterns(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Pairs of a split and a pattern."""
-    given = config.get("data_files") or ()
-    for one in [given] if isinstance(given, str | Mapping) else given:
-        split, paths = "train", one
-        if isinstance(one, Mapping):
-            split, paths = str(one.get("split", split)), one.get("path") or ()
-        for path in [paths] if isinstance(paths, str) else paths:
-            yield split, str(path)
-
-
-def _fits(name: PurePosixPath, pattern: str) -> bool:
-    """Return True if a pattern of the card, which names files beside it alone, fits a file."""
-    folders, own = PurePosixPath(pattern.removeprefix("./")).parts, name.parts
-    if "**" in folders:
-        tail = folders[folders.index("**") + 1 :] or ("*",)
-        head = folders[: folders.index("**")]
-        shape = (*head, *["*"] * (len(own) - len(head) - len(tail)), *tail)
-        return len(shape) == len(own) and _all_fit(own, shape)
-    return len(folders) == len(own) and _all_fit(own, folders)
-
-
-def _all_fit(own: Sequence[str], shape: Sequence[str]) -> bool:
-    return all(PurePosixPath(part).match(wanted) for part, wanted in zip(own, shape))
-
-
-# Tables of texts, for pages and for notebooks
-
-
-def html_table(
-    rows: Sequence[Sequence[str]],
-    kind: str = "plain",
-    left: int = 0,
-    bars: tuple[int, Sequence[str]] | None = None,
-) -> str:
-    """Format rows of texts as HTML; the first row is the head.
-
-    Args:
-        rows: of cells.
-        kind: class of the table.
-        left: the column of names; the others are figures.
-        bars: a column, and a drawing (HTML) to stand before the text of each of its cells.
-    """
-    head, *body = rows
-    column, drawings = bars or (None, [""] * len(body))
-    kinds = ["bar" if i == column else "" if i == left else "n" for i in range(len(head))]
-    names = "".join(f"<th{_class(k)}>{_cell(name)}" for k, name in zip(kinds, head, strict=True))
-    lines = []
-    for cells, drawing in zip(body, drawings, strict=True):
-        texts = [
-            f"{drawing}<span>{_cell(text)}</span>" if k == "bar" else _cell(text)
-            for k, text in zip(kinds, cells, strict=True)
-        ]
-        lines.append("<tr>" + "".join(f"<td{_class(k)}>{t}" for k, t in zip(kinds, texts)))
-    return (
-        f'<div class="scroll"><table class="{kind}"><thead><tr>{names}</tr></thead>'
-        f"<tbody>{''.join(lines)}</tbody></table></div>"
-    )
-
-
-def _class(kind: str) -> str:
-    return f' class="{kind}"' if kind else ""
-
-
-def _cell(text: str) -> str:
-    """The text of a cell: no line ends within an interval."""
-    return escape(text).replace(", ", ",&nbsp;")

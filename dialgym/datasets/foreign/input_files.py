@@ -32,8 +32,9 @@ from dialgym.datasets.foreign.prompts import (
 )
 from dialgym.errors import whole_number
 from dialgym.io.archives import SPLITS, ArchiveMember, parts_of, split_in
+from dialgym.io.dataset_card import parts_on_card
 from dialgym.io.files import paired, parse_json
-from dialgym.io.tables import FORMATS, Row, first, locate, parts_on_card, rows_of
+from dialgym.io.tables import FORMATS, Row, first, locate, rows_of
 from dialgym.language.text import UNKNOWN
 
 Source = str | PathLike[str] | Iterable[Any]

@@ -7,10 +7,12 @@ import pytest
 pytest.importorskip("stable_baselines3")
 pytest.importorskip("pyarrow")
 import agents
+from agents.experiments.retraining import Retrained
 from dialgym.cli.leaderboard import missing_cells
 from dialgym.experiments.panel import Panel
 from dialgym.experiments.row import ExperimentRow
 from dialgym.experiments.row_files import read_row
+from dialgym.experiments.statistics import Estimate
 from dialgym.io.checksums import ENTRY
 from tests.support.commands import fail, run, succeed
 from tests.support.tiny_panel import BY_WORD, PPO, install
@@ -188,6 +190,32 @@ def manipulated(done, tmp_path, change, name="ppo"):
     file.parent.mkdir(parents=True)
     file.write_text(json.dumps(row), "utf-8")
     return file
+
+
+def test_what_learned_is_trained_again(done, tmp_path):
+    again = ["leaderboard", "check", "--retrain", "--out", str(tmp_path / "again")]
+    text = succeed(*again, str(done / "tiny" / "bc-ppo" / ROW))
+    assert "trained again: the same weights, return" in text
+    other = manipulated(done, tmp_path, lambda row: row["hashes"].update(weights="0" * 64))
+    text = succeed(*again, str(other))
+    figure = read_row(other).column("return").mean()
+    assert f"trained again: return {figure:.2f}, in the file {figure:.2f} [" in text
+
+
+def test_a_figure_that_was_not_to_be_expected_is_an_error(done, tmp_path, monkeypatch):
+    file = done / "tiny" / "ppo" / ROW
+    found = Retrained(-4.0, Estimate(-2.0, -2.5, -1.5), "return", is_same_model=False)
+    monkeypatch.setattr("agents.experiments.retraining.retrain_row", lambda row, out: found)
+    text = fail("leaderboard", "check", "--retrain", str(file))
+    assert "trained again: return -4.00, in the file -2.00 [-2.50, -1.50]" in text
+
+
+def test_what_cannot_be_trained_again(done, tmp_path):
+    check = ["leaderboard", "check", "--retrain", "--out", str(tmp_path / "again")]
+    text = fail(*check, str(done / "tiny" / "random" / ROW))
+    assert "expected a row of a learner, got one of kind 'scripted'" in text
+    other = manipulated(done, tmp_path, lambda row: row["settings"].update(n_epochs=7))
+    assert "the panel's are others than the row's (n_epochs)" in fail(*check, str(other))
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from dialgym.experiments.statistics import (
     iqm_estimate,
     mean_estimate,
     minimum_detectable_gap,
+    one_more_run,
     pass_hat_k,
     performance_profile,
     seed_estimate,
@@ -100,6 +101,17 @@ def test_a_single_run_varies_by_its_episodes_and_a_bare_mean_not_at_all():
     half = 1.9659 * values.std(ddof=1) / np.sqrt(400)
     assert found.interval == pytest.approx((values.mean() - half, values.mean() + half), abs=1e-4)
     assert not mean_estimate([np.array([[3.0]])]).is_bounded
+
+
+def test_one_more_run_lies_in_the_interval_as_often_as_it_says():
+    rng = np.random.default_rng(0)
+    runs = rng.normal(3.0, 2.0, (4000, 6))
+    found = [one_more_run(row[:5, None]) for row in runs]
+    held = [one.low <= value <= one.high for one, value in zip(found, runs[:, 5])]
+    assert 0.94 < np.mean(held) < 0.96
+    alike = np.array([[0.0, 2.0], [2.0, 0.0], [0.0, 2.0]])
+    assert one_more_run(alike).high == pytest.approx(1 + 2.570582 * 0.8**0.5)
+    assert one_more_run(alike[:1]).low < -10
 
 
 def test_the_mean_over_environments_varies_as_each_of_them():
