@@ -275,7 +275,8 @@ class TrainConfig:
         if self.log_dir is not None:
             return Path(self.log_dir)
         env_id = entry_of(self.env_id).id.rpartition("/")[2]
-        return Path("runs") / f"{find(self.algorithm).name}-{env_id}-seed{self.seed}"
+        name = f"{find(self.algorithm).name}-{env_id}-seed{self.seed}"
+        return Path("runs") / name.replace(":", ".")  # Windows has no colons in names
 
     def as_dict(self) -> dict[str, Any]:
         """The recorded fields as JSON has them; objects without a form there by their `repr`."""

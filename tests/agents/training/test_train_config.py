@@ -1,6 +1,7 @@
 """One configuration of a training: from Python, YAML, a folder and the command line."""
 
 from dataclasses import fields
+from pathlib import Path
 from typing import get_type_hints
 
 import pytest
@@ -126,3 +127,8 @@ def test_a_file_of_fields_at_the_command_line(tmp_path, monkeypatch):
     assert asked[0].seed == 7
     assert asked[0].n_envs == 4
     assert TrainConfig.from_yaml(file).as_yaml().endswith("final_episodes: 0\n")
+
+
+def test_the_folder_of_a_run_has_a_name_that_every_system_takes():
+    config = TrainConfig(env_id="dialgym.tasks.wordle.task:Wordle", algorithm="ppo", seed=3)
+    assert str(config.folder) == str(Path("runs", "ppo-dialgym.tasks.wordle.task.Wordle-seed3"))
