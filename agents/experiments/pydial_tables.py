@@ -70,12 +70,11 @@ def summary(results: Results) -> str:
 
 def by_masks(results: Results, group: Group) -> str:
     """Mean success over all tasks of a group, over those with masks and over those without."""
-    parts = {
-        f"{len(group.tasks)} tasks": group.tasks,
+    halves = {
         "with masks": [task for task in group.tasks if task.env not in UNMASKED],
         "without": [task for task in group.tasks if task.env in UNMASKED],
     }
-    parts = {name: tasks for name, tasks in parts.items() if tasks}
+    parts = {f"{len(group.tasks)} tasks": group.tasks, **(halves if all(halves.values()) else {})}
     last, rows = results.tests[-1], []
     for name in group.methods:
         found = [matrix(results, name, tasks, last) for tasks in parts.values()]
