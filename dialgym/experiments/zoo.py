@@ -71,9 +71,10 @@ class ZooAgent:
     def cells(self) -> list[str]:
         """Cells of its line in a table; see `COLUMNS`."""
         learner = self.algorithm if self.row == self.algorithm else f"{self.row} ({self.algorithm})"
+        settings = ", ".join(f"{name}={value}" for name, value in self.settings.items())
         return [
             self.place,
-            self.id.rpartition("/")[2],
+            self.id.rpartition("/")[2] + (f" ({settings})" if settings else ""),
             learner,
             "-" if self.score is None else format_estimate(self.score, 1),
             format_estimate(self.mean_return, 2),
