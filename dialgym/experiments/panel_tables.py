@@ -239,7 +239,7 @@ def panel_costs(
     runs = [(one.name, len(part.seeds)) for one in policies for part in one.scores.values()]
     own = [n for name, n in runs if name in asked or not asked]
     known = total_cpu_seconds(row for one in policies for row in one.rows)
-    seeds = [n for _, n in runs] or [0]
+    seeds = [min(n, panel.seeds) for _, n in runs] or [0]
     return PanelCosts(
         panel.name,
         sum(own),
