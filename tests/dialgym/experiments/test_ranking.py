@@ -365,11 +365,11 @@ def test_totals_tell_the_cells_of_a_panel_from_others():
     asked, own = row("ppo", 1.0, 2.0, seeds=2), row("mine", 1.0, seeds=3)
     board = Ranking.sorted(TINY, [asked, own], "score")
     found = panel_costs([board], 10, None)
-    assert (found.cells, found.wanted, found.others, found.seeds) == (4, 10, 3, (2, 3, 2))
+    assert (found.cells, found.wanted, found.others, found.seeds) == (4, 10, 3, (2, 2, 2))
     assert found.cpu_seconds is None
     text = costs_as_markdown([found, found._replace(panel="b", cpu_seconds=7200.0, wanted=None)])
-    assert "| tiny | 4 of 10 | 3 | 2 to 3 of 2 | - |" in text
-    assert "| b | 4 | 3 | 2 to 3 of 2 | 2.00 |" in text
+    assert "| tiny | 4 of 10 | 3 | 2 of 2 | - |" in text
+    assert "| b | 4 | 3 | 2 of 2 | 2.00 |" in text
     assert "| all | 8 | 6 |  | 2.00 |" in text
 
 
