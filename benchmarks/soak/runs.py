@@ -21,6 +21,7 @@ SHORT: dict[str, dict[str, Any]] = {
     "nlpo": {"n_steps": 12, "batch_size": 48},
     "grpo": {"n_steps": 12, "batch_size": 48, "group_size": 4},
     "expert-iteration": {"group_size": 4},
+    **{name: {"group_size": 4} for name in ("act-grpo", "act-expert-iteration")},
     "archer": {"n_steps": 48, "batch_size": 48, "critic_steps": 2, "warmup": 1},
     "policy-manager": {"n_envs": 1},
     "gdpl": {"n_steps": 8, "batch_size": 16},

@@ -172,11 +172,7 @@ class MultiDomain(Task):
 
     def begin(self, rng: Generator, options: Mapping[str, Any] | None = None) -> MultiDomainState:
         """A state before the user has said anything."""
-        options = self.check_options(options)
-        fixed, goals = options.get("domains"), options.get("goals") or {}
-        for name in (*(fixed or ()), *goals):
-            if name not in self.domains:
-                raise unknown("domain", name, self.domains, f"reset of {self.name}")
+        fixed, goals = self._fixed(self.check_options(options))
         wanted = self._draw(rng) if fixed is None else tuple(dict.fromkeys(fixed))
         if not wanted:
             raise ValueError(f"option 'domains' of {self.name}: expected at least one; got none.")
@@ -188,6 +184,26 @@ class MultiDomain(Task):
             state.user_lines += dialogues[state.current].heard_by_user
             state.user_speaks = True
         return state
+
+    def _fixed(
+        self, options: Mapping[str, Any]
+    ) -> tuple[tuple[str, ...] | None, Mapping[str, Any]]:
+        """The domains that options fix, None where they fix none, and goals by domain."""
+        fixed, goals = options.get("domains"), options.get("goals")
+        listed = isinstance(fixed, Iterable) and not isinstance(fixed, str)
+        for name, value, fits, form in (
+            ("domains", fixed, listed, "a list of names"),
+            ("goals", goals, isinstance(goals, Mapping), "a mapping from names to goals"),
+        ):
+            if value is not None and not fits:
+                raise ValueError(
+                    f"option {name!r} of {self.name}: expected {form}; got {value!r:.60}."
+                )
+        domains = None if fixed is None else tuple(fixed)
+        for name in (*(domains or ()), *(goals or ())):
+            if not isinstance(name, str) or name not in self.domains:
+                raise unknown("domain", name, self.domains, f"reset of {self.name}")
+        return domains, goals or {}
 
     def _draw(self, rng: Generator) -> tuple[str, ...]:
         """The domains of a user, in its order; nothing is drawn where there is one."""

@@ -1,5 +1,6 @@
 """Several domains in one dialogue: topics, turns, rewards, ends; one domain is the single env."""
 
+import math
 import pickle
 
 import gymnasium as gym
@@ -283,3 +284,18 @@ def test_what_is_wrong_is_said(ids, settings, message):
 def test_domains_that_are_none_are_refused(domains, message):
     with pytest.raises(ValueError, match=message):
         dialgym.multi_domain_env([CR, SFR]).reset(options={"domains": domains})
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"domains": math.nan}, "option 'domains' of .*: expected a list of names; got nan"),
+        ({"domains": CAM}, "option 'domains' of .*: expected a list of names; got 'Cam"),
+        ({"domains": [[]]}, r"unknown domain \[\]"),
+        ({"goals": 3}, "option 'goals' of .*: expected a mapping from names to goals; got 3"),
+    ],
+)
+def test_options_of_another_type_are_one_clear_error(options, message):
+    env = dialgym.make("dialgym/SlotFilling-Domains-act-v0")
+    with pytest.raises(ValueError, match=message):
+        env.reset(seed=0, options=options)
