@@ -1,4 +1,4 @@
-"""Training of a leaderboard's row again: whether its figure comes about, by its settings."""
+"""Retraining of a leaderboard row, and the interval in which its figure is expected."""
 
 from __future__ import annotations
 

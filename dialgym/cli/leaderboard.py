@@ -217,7 +217,8 @@ def check(
     retrained: Annotated[
         bool,
         typer.Option(
-            "--retrain", help="Train what learned again; its figure is one that was to be expected."
+            "--retrain",
+            help="Train the learner again; its figure must be one that another training may have.",
         ),
     ] = False,
     out: Annotated[

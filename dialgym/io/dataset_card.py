@@ -1,6 +1,6 @@
-"""The card of a data set of Hugging Face's: which of its files are data, of which split.
+"""Cards of Hugging Face datasets: the data files that they name, by split.
 
-It is a README.md that begins with YAML, in which each of the ``configs`` has ``data_files``:
+A card is a README.md that begins with YAML, in which each of the ``configs`` has ``data_files``:
 patterns of files, by split or not.
 """
 

@@ -20,7 +20,7 @@ USER_CUES: Mapping[str, tuple[str, ...]] = {
     "affirm": ("yes", "yeah", "yep", "exactly", "correct", "that is right", "right", "sure"),
     "bye": ("goodbye", "good bye", "bye", "see you", "that is all", "that's all"),
     "confirm": ("is it", "is that", "is that one", "does it have", "does that have", "does it",
-                "is this"),
+                "is this", "isn't it", "aren't they"),
     "deny": ("do not want", "don't want", "do not give me", "not", "do not like", "don't like",
              "isn't", "aren't", "anything but", "anything except", "anything other than"),
     "hello": ("hello", "hi", "hey", "good morning", "good evening", "good afternoon"),

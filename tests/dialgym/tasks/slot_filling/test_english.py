@@ -77,6 +77,7 @@ def test_sentences_vary():
         ("Anything but thai food, please.", "deny(food=thai)"),
         ("It isn't thai that I asked for", "deny(food=thai)"),
         ("I don't like thai, give me indian", "deny(food=thai,food=indian)"),
+        ("It is thai, isn't it?", "confirm(food=thai)"),
         ("is there something else?", "reqalts()"),
         ("anything else in the north", "reqalts(area=north)"),
         ("hi, thai food", "hello(food=thai)"),
