@@ -36,7 +36,7 @@ class Retrained(NamedTuple):
     def is_within(self) -> bool:
         """Return True for the same weights, or a figure within the interval."""
         _, low, high = self.expected
-        return self.is_same_model or low <= self.figure <= high
+        return self.is_same_model or (self.expected.is_bounded and low <= self.figure <= high)
 
     def __str__(self) -> str:
         expected = format_estimate(self.expected, 2)

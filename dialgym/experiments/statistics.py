@@ -179,11 +179,13 @@ def mean_estimate(parts: Sequence[np.ndarray], bounds: Interval | None = None) -
 def one_more_run(values: np.ndarray, bounds: Interval | None = None) -> Estimate:
     """Mean of (K, E) values of runs, and the interval in which that of one more run lies.
 
-    Where all runs have one mean, or there is a single one, it is by what their episodes vary.
+    Where all runs have one mean, or there is a single one, it is by what their episodes vary; at a
+    bound it is Wilson's, over the episodes of one run.
     """
     runs, episodes = mean_variance(values), mean_variance(values.reshape(1, -1))
     variance, freedom = runs if runs.variance > 0 else episodes
-    return t_estimate(float(values.mean()), variance * (len(values) + 1), freedom, bounds)
+    found = t_estimate(float(values.mean()), variance * (len(values) + 1), freedom, bounds)
+    return found if found.is_bounded else mean_estimate([values[:1]], bounds)
 
 
 def paired_difference(first: np.ndarray, second: np.ndarray, bounds: Interval) -> Estimate:

@@ -112,6 +112,8 @@ def test_one_more_run_lies_in_the_interval_as_often_as_it_says():
     alike = np.array([[0.0, 2.0], [2.0, 0.0], [0.0, 2.0]])
     assert one_more_run(alike).high == pytest.approx(1 + 2.570582 * 0.8**0.5)
     assert one_more_run(alike[:1]).low < -10
+    always = one_more_run(np.full((3, 500), 100.0), (0.0, 100.0))
+    assert always.interval == pytest.approx((100 * wilson(1.0, 500).low, 100.0))
 
 
 def test_the_mean_over_environments_varies_as_each_of_them():
