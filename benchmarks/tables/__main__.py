@@ -48,6 +48,7 @@ TRANSFER = "python -m benchmarks.transfer --panel slot-filling-words"
 LMRL: Mapping[str, str] = MappingProxyType(
     {
         "leaderboard_wordle": "wordle",
+        "leaderboard_wordle_deep": "wordle-deep",
         "leaderboard_wordle_large": "wordle-large",
         "leaderboard_wordle_lmrl": "wordle-distilled",
     }

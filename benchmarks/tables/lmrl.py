@@ -33,7 +33,7 @@ from dialgym.registry import entry_of, make_task
 from dialgym.tasks.base import SYSTEM, Facts
 
 NAME, COMMAND = "lmrl", "python -m benchmarks.tables.lmrl"
-PANELS = ("wordle", "wordle-large", "wordle-distilled")
+PANELS = ("wordle", "wordle-deep", "wordle-large", "wordle-distilled")
 HEAD = ("environment", "learner", "return drawn", "greedy", "LMRL drawn", "greedy", "gap", "CPU s")
 
 

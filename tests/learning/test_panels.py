@@ -44,6 +44,7 @@ class Rerun(NamedTuple):
 
 RERUNS = {
     "wordle": Rerun("bc-ppo", "Wordle-20-v0", random=-5.0, bar=-2.0, share=0.5),
+    "wordle-deep": Rerun("bc-30", "Wordle-431-v0", random=-6.0, bar=-5.2, share=0.25),
     "wordle-large": Rerun("bc-30", "Wordle-800-v0", random=-6.0, bar=-5.2, share=0.5),
     "wordle-distilled": Rerun("bc-ppo", "Wordle-20-v0", random=-5.0, bar=-2.0, share=0.5),
     "slot-filling-acts": Rerun("dqn", "CR-Env1", random=-6.1, bar=9.0),

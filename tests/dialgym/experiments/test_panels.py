@@ -18,6 +18,7 @@ def changed(**entries):
 def test_the_registry_has_the_panels_and_each_of_their_ids_and_policies():
     names = {
         "wordle",
+        "wordle-deep",
         "wordle-large",
         "wordle-distilled",
         "slot-filling-acts",
