@@ -34,9 +34,8 @@ def service_error(who: str, asker: Any, error: BaseException) -> ServiceError | 
     text = " ".join(f"{type(error).__name__}: {error}".split())
     url = next(_urls([*chain, asker]), "")
     at = f" at {url}" if url and url not in text else ""
-    return ServiceError(
-        f"{who}: no answer from the service{at} ({text}). Start it, or check its address."
-    )
+    advice = "" if "Start " in text else " Start it, or check its address."
+    return ServiceError(f"{who}: no answer from the service{at} ({text}).{advice}")
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
@@ -178,6 +177,13 @@ def one_of(what: str, value: object, allowed: Iterable[object], where: str = "")
         expected = ", ".join(repr(choice) for choice in choices)
         hint = did_you_mean(value, [str(c) for c in choices if isinstance(c, str)])
         raise ValueError(f"{what}{place} must be one of {expected}; got {value!r}.{hint}")
+
+
+def check_object(what: str, given: object) -> None:
+    """Raise a ValueError for a class where an object is expected."""
+    if isinstance(given, type):
+        name = given.__name__
+        raise ValueError(f"{what}: expected an object, got the class {name}. Make one: {name}().")
 
 
 def finite_number(what: str, value: object) -> float:

@@ -113,7 +113,7 @@ def _check_processes(plan: TrainingPlan, processes: Processes) -> None:
     if processes.count > 1 and not hasattr(plan.algorithm.load(), "process_state"):
         raise ValueError(
             f"{plan.algorithm.name} trains in one process, got {processes.count}; "
-            "ppo, nlpo, grpo and what learns from stored dialogues train in several"
+            "learners of tokens that play, and of stored dialogues alone, train in several"
         )
     if processes.count > 1 and plan.config.dialogues:
         raise ValueError(

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+from dialgym.errors import whole_number
 from dialgym.language.messages import Message
 from dialgym.registry import Environment
 from dialgym.views.chat import Chat, speaking_entry
@@ -33,6 +34,7 @@ def rows_of(
     chat = Chat(id_or_task, **settings)
     settings = {**_own_settings(id_or_task), **settings}
     more = {"env_id": chat.env_id, "settings": _as_json(settings)}
+    count = whole_number("count", count, chat.env_id)
     seeds = range(seed, seed + count)
     return [{"prompt": chat.reset(number), "seed": number, **more} for number in seeds]
 

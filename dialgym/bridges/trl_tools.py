@@ -10,6 +10,7 @@ from math import isfinite
 from typing import Any
 
 from dialgym.bridges.rows import begin, check_same, rows_of
+from dialgym.errors import finite_number
 from dialgym.optional import require
 from dialgym.registry import Environment
 from dialgym.tasks import Task
@@ -59,7 +60,9 @@ def environment(
     """
     chat = Chat(id_or_task, **settings)
     bounds = chat.env.options.returns(chat.task)
-    lowest = bounds[0] if unfinished is None else unfinished
+    lowest = bounds[0]
+    if unfinished is not None:
+        lowest = finite_number(f"unfinished of {chat.env_id}", unfinished)
     if not isfinite(lowest):
         raise ValueError(
             f"environment of {chat.env_id}: its return has no lowest bound. Give the reward of a "

@@ -6,7 +6,7 @@ import warnings
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 import dialgym
 from dialgym.cli.benchmark import (
@@ -60,6 +60,11 @@ class Commands(TyperGroup):
             return args[0], self.commands[argument], args[1:]
         return super().resolve_command(ctx, args)
 
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """Completions: of its commands those of one word, which the shell can take."""
+        found = super().shell_complete(ctx, incomplete)
+        return [one for one in found if " " not in one.value]
+
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """A command by its name; those of `LATE` make their options only now."""
         return LATE[cmd_name]() if cmd_name in LATE else super().get_command(ctx, cmd_name)
@@ -75,6 +80,18 @@ class Commands(TyperGroup):
                 raise
             complain(str(error))
             raise typer.Exit(2) from error
+
+
+class WithPanels(TyperCommand):
+    """``benchmark``, after which a panel may be named, or another command of two words."""
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """Completions of its options, and of the words that may follow it."""
+        found = super().shell_complete(ctx, incomplete)
+        if incomplete.startswith("-"):
+            return found
+        panel = ctx.parent.command.commands["benchmark PANEL"].params[0]
+        return [*found, *panel.shell_complete(ctx, incomplete)]
 
 
 app = typer.Typer(
@@ -128,7 +145,7 @@ app.add_typer(serve, name="serve")
 app.command("export")(export)
 app.command("view")(view)
 app.command("evaluate")(evaluate)
-app.command("benchmark")(benchmark)
+app.command("benchmark", cls=WithPanels)(benchmark)
 app.command("benchmark PANEL")(benchmark_panel)
 app.command("benchmark references")(benchmark_references)
 app.command("benchmark tables")(benchmark_tables)

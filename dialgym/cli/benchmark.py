@@ -260,7 +260,7 @@ PanelName = Annotated[
     str,
     typer.Argument(
         metavar="PANEL",
-        autocompletion=lambda: list(panels()),
+        autocompletion=lambda: [*panels(), "references", "tables"],
         help="Its name; wordle@0.1 is wordle with a tenth of the budgets, and has its own rows.",
     ),
 ]

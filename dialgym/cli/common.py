@@ -56,7 +56,10 @@ AllowHost = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME", help="A further name by which this machine may be called."),
 ]
-Host = Annotated[str, typer.Option(help="Address to listen at; 0.0.0.0 lets other machines in.")]
+Host = Annotated[
+    str,
+    typer.Option(help="Address to listen at; 0.0.0.0 for all, by names of --allow-host."),
+]
 Port = Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")]
 Trust = Annotated[
     bool,
@@ -116,10 +119,11 @@ def complete_policies(ctx: typer.Context) -> list[str]:
     try:
         from dialgym.rollouts.policies import named_policies
 
-        entry = entry_of(ctx.params["id"])
+        typed = [word for word in ctx.args if not word.startswith("-")]  # not parsed yet
+        entry = entry_of(ctx.params["id"] or typed[0])
         task = make_task(entry, {})
         names = [*named_policies(task, ctx.params.get("as_") or task.parties[0], entry.view)]
-    except (KeyError, ValueError, ImportError):
+    except (LookupError, ValueError, ImportError):
         experts = {entry.row.expert_policy for entry in entries().values()}
         names = ["random", *sorted(name for name in experts if name)]
     return [*names, *complete_runs()]

@@ -4,6 +4,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -52,7 +53,19 @@ def verifiers_values(env_id: Environment, given: Mapping[str, Any]) -> dict[str,
 
     name = Chat(env_id, **given).env_id.rpartition("/")[2].rpartition(":")[2]
     module = "dialgym_" + re.sub(r"\W+", "_", name.replace("-utterance-v", "-v")).lower()
-    return {**_call(env_id, given), "MODULE": module, "NAME": module.replace("_", "-")}
+    own = str(env_id).partition(":")[0] if ":" in str(env_id) else ""
+    names = {"MODULE": module, "NAME": module.replace("_", "-"), "PARTS": _parts(module, own)}
+    return {**_call(env_id, given), **names}
+
+
+def _parts(module: str, own: str) -> str:
+    """What setuptools puts into the package: its module, and that of a task of your own."""
+    package = own.partition(".")[0]
+    spec = find_spec(package) if package else None
+    if spec is None or not spec.submodule_search_locations:
+        return f"py-modules = {json.dumps([module, package] if package else [module])}"
+    found = f"[tool.setuptools.packages.find]\ninclude = {json.dumps([package, f'{package}.*'])}"
+    return f"py-modules = {json.dumps([module])}\n\n{found}"
 
 
 def _call(env_id: Environment, given: Mapping[str, Any]) -> dict[str, str]:
@@ -86,5 +99,5 @@ def export(
     files = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
     console.print(f"{folder}: {', '.join(files)}", soft_wrap=True)
     if ":" in id:
-        module = id.partition(":")[0]
+        module = id.partition(":")[0].partition(".")[0]
         console.print(f"Copy the module {module} into it.", soft_wrap=True)

@@ -7,6 +7,7 @@ are imported where a server starts.
 
 import asyncio
 import json
+import logging
 import math
 import socket
 from collections.abc import Iterable, Mapping
@@ -163,7 +164,10 @@ def serve(app: Any, listener: socket.socket, purpose: str) -> None:
         app, log_level="warning", access_log=False, lifespan="on", timeout_keep_alive=60,
         timeout_graceful_shutdown=5,
     )  # fmt: skip
-    uvicorn.Server(config).run(sockets=[listener])
+    server = uvicorn.Server(config)
+    # a second Ctrl-C leaves at once: what it cuts short is no error to report
+    logging.getLogger("uvicorn.error").addFilter(lambda record: not server.force_exit)
+    server.run(sockets=[listener])
 
 
 def listening(command: str, host: str = "127.0.0.1", port: int = 0) -> socket.socket:

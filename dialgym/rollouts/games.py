@@ -18,6 +18,7 @@ from dialgym.rollouts.episodes import Job, Report, episode_seed, policy_rng
 from dialgym.simulators import Speaker, shown_to
 from dialgym.simulators.base import check_text
 from dialgym.tasks import ActPolicy, PartyActs
+from dialgym.tasks.acts import check_act
 from dialgym.tasks.generators import Leg, Logs, Relay, Scripts, Tree
 from dialgym.views.dialogue import Dialogue
 from dialgym.views.spaces import clean
@@ -86,7 +87,8 @@ class OpenDialogue:
         """Let the learner speak by the act that a policy chooses; both draw from `rng`."""
         task, state = self.dialogue.task, self.dialogue.state
         assert self.acts is not None
-        self._act(policy.act(task, shown_to(policy, task, state), rng), rng)
+        action = policy.act(task, shown_to(policy, task, state), rng)
+        self._act(check_act(action, self.acts, f"a policy in {task.name}"), rng)
 
     def _act(self, action: Any, rng: np.random.Generator) -> None:
         assert self.acts is not None

@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from dialgym.errors import unknown
+from dialgym.errors import check_object, unknown
 from dialgym.io.hub import SourceError, hub_hint
 from dialgym.io.objects import find_object
 from dialgym.io.saved_models import (
@@ -85,7 +85,8 @@ class AllowedOnly:
         action_masks: np.ndarray | None = None,
     ) -> tuple[np.ndarray, Any]:
         """Actions (N,) that the masks (N, A) allow; see `Predictor`."""
-        actions, state = self.model.predict(observation, state, episode_start, deterministic)
+        answer = self.model.predict(observation, state, episode_start, deterministic)
+        actions, state = action_and_state(answer, self.model)
         if action_masks is None:
             return actions, state
         actions = actions.copy()
@@ -94,6 +95,16 @@ class AllowedOnly:
             mask, action = action_masks[row], int(actions[row])
             actions[row] = replacement(mask, action, self.choose, self._rng)
         return actions, state
+
+
+def action_and_state(answer: Any, policy: Any) -> tuple[Any, Any]:
+    """What `predict` returned, taken apart; a ValueError where it is no pair."""
+    if isinstance(answer, tuple) and len(answer) == 2:
+        return answer
+    raise ValueError(
+        f"{type(policy).__name__}.predict: expected a pair, actions and a state (None without one);"
+        f" got {answer!r:.80}."
+    )
 
 
 def learns_by_sampling(policy: Any) -> bool:
@@ -216,6 +227,7 @@ def open_policy(
         raise no_settings(policy, settings)
     if getattr(policy, "replace_forbidden", None):
         return AllowedOnly(policy)
+    check_object("policy", policy)
     if isinstance(policy, (Speaker, ActPolicy, Predictor)):
         return policy
     raise ValueError(

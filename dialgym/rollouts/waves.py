@@ -13,7 +13,13 @@ from dialgym.io.finite_weights import check_finite
 from dialgym.language.tokenizers import recorded
 from dialgym.rollouts.episode_batch import Decisions, EpisodeBatch, RecordedTurns, metric_columns
 from dialgym.rollouts.episodes import Job, Report, episode_seed, policy_rng, seeded
-from dialgym.rollouts.policies import Predictor, check_fit, observation_adapter, takes_masks
+from dialgym.rollouts.policies import (
+    Predictor,
+    action_and_state,
+    check_fit,
+    observation_adapter,
+    takes_masks,
+)
 from dialgym.simulators import Speaker, all_shown_to, ask_all
 from dialgym.tasks import BatchOutcome, DialogueBatch, Task
 from dialgym.tasks.return_checker import watch_returns
@@ -250,13 +256,14 @@ class _EnvWave:
         while self.alive.any():
             seen, mask = self._keep_observations(self._masks() if masked or self.acts else None)
             shown = {} if mask is None or not masked else {"action_masks": self._form(mask)}
-            actions, state = policy.predict(
+            answer = policy.predict(
                 view(seen),
                 state=state,
                 episode_start=start,
                 deterministic=deterministic,
                 **shown,
             )
+            actions, state = action_and_state(answer, policy)
             self.observation, reward, terminated, truncated, info = self.env.step(actions)
             start = terminated | truncated
             if self.record:

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import index
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -194,6 +195,37 @@ class PartyActs(ABC):
         return self.policies[name](**settings)
 
 
+def check_act(action: Any, acts: PartyActs, name: str) -> Action:
+    """The index of an act, or (A,) int8 of 0 and 1.
+
+    Raises:
+        ValueError: the action is neither, whichever the acts ask for.
+    """
+    if acts.multiple:
+        return _check_vector(action, len(acts.names), name)
+    try:
+        chosen = index(action)
+    except TypeError:
+        chosen = -1
+    if not 0 <= chosen < len(acts.names):
+        raise ValueError(
+            f"action of {name}: expected a whole number from 0 to {len(acts.names) - 1}, one of "
+            f"its acts; got {action!r}."
+        )
+    return chosen
+
+
+def _check_vector(action: Any, count: int, name: str) -> np.ndarray:
+    vector = np.asarray(action)
+    right = vector.shape == (count,) and vector.dtype.kind in "biuf"
+    if right and ((vector == 0) | (vector == 1)).all():
+        return vector.astype(np.int8)
+    raise ValueError(
+        f"action of {name}: expected ({count},) of 0 and 1, one entry for each of its acts; "
+        f"got {action!r}."
+    )
+
+
 class ActSpeaker:
     """Says what an act policy chooses, so that it can play its party in any view.
 
@@ -207,5 +239,6 @@ class ActSpeaker:
 
     def reply(self, task: ActTask, state: Any, rng: np.random.Generator) -> str:
         """See `dialgym.simulators.Speaker`."""
-        action = self.policy.act(task, state, rng)
-        return task.acts[task.speaker(state)].say(state, action, rng)
+        acts = task.acts[task.speaker(state)]
+        chosen = self.policy.act(task, state, rng)
+        return acts.say(state, check_act(chosen, acts, type(self.policy).__name__), rng)

@@ -1,14 +1,14 @@
 """The act view: actions are dialogue acts, observations what the learner knows or believes."""
 
 from collections.abc import Sequence
-from operator import index
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 
 from dialgym.language import Utterance
-from dialgym.tasks import Action, PartyActs, Task
+from dialgym.tasks import PartyActs, Task
+from dialgym.tasks.acts import check_act
 from dialgym.views.arguments import reset_needed
 from dialgym.views.single import DialogueEnv
 
@@ -108,34 +108,3 @@ def act_spaces(
     seen = gym.spaces.Box(acts.low, acts.high, (acts.size,), np.float32)
     count = len(acts.names)
     return seen, gym.spaces.MultiBinary(count) if acts.multiple else gym.spaces.Discrete(count)
-
-
-def check_act(action: Any, acts: PartyActs, name: str) -> Action:
-    """The index of an act, or (A,) int8 of 0 and 1.
-
-    Raises:
-        ValueError: the action is neither, whichever the acts ask for.
-    """
-    if acts.multiple:
-        return _check_vector(action, len(acts.names), name)
-    try:
-        chosen = index(action)
-    except TypeError:
-        chosen = -1
-    if not 0 <= chosen < len(acts.names):
-        raise ValueError(
-            f"action of {name}: expected a whole number from 0 to {len(acts.names) - 1}, one of "
-            f"its acts; got {action!r}."
-        )
-    return chosen
-
-
-def _check_vector(action: Any, count: int, name: str) -> np.ndarray:
-    vector = np.asarray(action)
-    right = vector.shape == (count,) and vector.dtype.kind in "biuf"
-    if right and ((vector == 0) | (vector == 1)).all():
-        return vector.astype(np.int8)
-    raise ValueError(
-        f"action of {name}: expected ({count},) of 0 and 1, one entry for each of its acts; "
-        f"got {action!r}."
-    )

@@ -8,6 +8,7 @@ from typing import Any
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec
 
+from dialgym.errors import whole_number
 from dialgym.io.objects import load
 from dialgym.kinds import numeric_kinds
 from dialgym.registry import (
@@ -74,7 +75,7 @@ def make_batched_view(
             f"render_mode of {entry.id}: expected None, as a batch of dialogues draws no pictures; "
             f"got {render_mode!r}. Use vectorization_mode='sync', or a single env."
         )
-    if workers:
+    if whole_number("workers", workers, entry.id, 0):
         if not entry.kind.numeric:
             raise ValueError(
                 f"workers: {numeric_kinds()} views can be sharded over processes; got "

@@ -8,8 +8,9 @@ from typing import Any
 import gymnasium as gym
 from gymnasium.envs.registration import parse_env_id
 
-from dialgym.errors import one_of
+from dialgym.errors import check_arguments, finite_number, one_of
 from dialgym.io.files import read_registry
+from dialgym.io.objects import load
 from dialgym.kinds import KINDS
 from dialgym.registry import (
     MAKE_VIEW,
@@ -24,6 +25,10 @@ from dialgym.registry import (
 )
 
 MAKE_BATCHED_VIEW = "dialgym.views.making:make_batched_view"
+RETURNS = ("random", "expert")
+"""Scores that are returns."""
+SCORES = (*RETURNS, "expert_policy", "episodes", "secrets", "seed")
+"""All scores: those, and how they were measured."""
 
 
 def register(
@@ -63,8 +68,13 @@ def register(
         The ids.
 
     Raises:
-        ValueError: the id is impossible or one of dialgym's own, or the task cannot be made.
+        ValueError: the id is impossible or one of dialgym's own, an argument is impossible, or the
+            task cannot be made.
     """
+    if not isinstance(id, str) or ":" in id:  # of which Gymnasium would import the part before it
+        raise ValueError(f"register: expected an id such as Guess-v0 or mylab/Guess-v0; got {id!r}")
+    _check_kinds(id, tags, settings=settings, view_settings=view_settings, env_kwargs=env_kwargs)
+    _check_scores(id, scores)
     namespace, name, version = parse_env_id(id)
     row = Row(
         name,
@@ -81,11 +91,39 @@ def register(
     )
     row = _completed(row, look=views is None)
     _check_ids(id, row)
+    _check_view_arguments(id, row)
     for entry in entries_of(row):
         add(entry)
         gym.registry.pop(entry.id, None)  # or Gymnasium warns of what is meant
         gym.register(**spec_fields(entry, entry))
     return [row.id(view) for view in row.views]
+
+
+def _check_kinds(id: str, tags: Any, **mappings: Any) -> None:
+    for name, given in mappings.items():
+        if not isinstance(given or {}, Mapping):
+            raise ValueError(
+                f"{name} of {id}: expected a mapping of names to values; got {given!r}"
+            )
+    if isinstance(tags, str):
+        raise ValueError(f"tags of {id}: expected a sequence of names; got {tags!r}")
+
+
+def _check_scores(id: str, scores: Any) -> None:
+    _check_kinds(id, (), scores=scores)
+    for name, value in (scores or {}).items():
+        one_of("scores", name, SCORES, id)
+        if name in RETURNS:
+            finite_number(f"{name} in scores of {id}", value)
+
+
+def _check_view_arguments(id: str, row: Row) -> None:
+    for view in row.view_settings:
+        one_of("view_settings", view, KINDS, id)
+    if row.env_kwargs:
+        paths = [path for view in row.views for path in (KINDS[view].single, KINDS[view].vector)]
+        known = {name for path in paths for name in load(path).arguments()}
+        check_arguments(row.env_kwargs, known, f"env_kwargs of {id}")
 
 
 def _completed(row: Row, look: bool) -> Row:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from dialgym.errors import one_of, with_settings
+from dialgym.errors import check_object, one_of, with_settings
 from dialgym.io.objects import find_object
 from dialgym.io.saved_models import is_saved
 from dialgym.simulators import Speaker
@@ -67,6 +67,7 @@ def find_speaker(task: Task, learner: str, simulator: SimulatorLike) -> Speaker:
         return _named(task, other, settings.pop("name", None), settings)
     if isinstance(simulator, str) or simulator is None:
         return _named(task, other, simulator, {})
+    check_object("simulator", simulator)
     if isinstance(simulator, Speaker):
         return simulator
     if isinstance(simulator, ActPolicy) and other in task.acts:

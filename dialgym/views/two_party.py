@@ -5,7 +5,7 @@ action at text and act level; then whoever the rules name is next. This AEC envi
 canonical one; the parallel one is derived, with the listener's action ignored.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, ClassVar
 
@@ -15,26 +15,25 @@ from gymnasium.utils.seeding import np_random
 from pettingzoo import AECEnv
 
 from dialgym.errors import one_of
-from dialgym.language import Utterance, render_transcript
+from dialgym.language import render_transcript
 from dialgym.tasks import Outcome, Task
+from dialgym.tasks.acts import check_act
 from dialgym.tasks.batch import Exchange
-from dialgym.tasks.return_checker import watch_returns
-from dialgym.views.act_env import ActSide, act_spaces, acts_of, check_act
+from dialgym.views.act_env import ActSide, act_spaces, acts_of
 from dialgym.views.arguments import (
     AFTER_THE_END,
     BEFORE,
     CLOSED,
     check_seed,
     reset_needed,
-    undrawn_on_error,
 )
-from dialgym.views.dialogue import check_room
 from dialgym.views.info import Info, info_form
 from dialgym.views.options import TWO_PARTY, TakesOptions
 from dialgym.views.render import METADATA, render
 from dialgym.views.spaces import TokenLayout, tokenizer_of, utterance_spaces, with_features
 from dialgym.views.token_env import OVERFLOWS
 from dialgym.views.token_transcripts import TokenTranscript
+from dialgym.views.two_party_dialogue import TwoPartyDialogue
 from dialgym.views.utterance_env import TextTranscript
 
 
@@ -72,7 +71,7 @@ class TwoPartyEnv(TakesOptions, AECEnv):
         self.agents: list[str] = []
         self._closed_because = BEFORE  # where there are no agents
         self._make_sides = sides
-        self.dialogue = _Dialogue(task, {})
+        self.dialogue = TwoPartyDialogue(task, {})
         self._forms = {party: info_form(task, party, self.text_info) for party in task.parties}
         self.rng: np.random.Generator | None = None
         self.action_spaces: dict[str, Any] = {party: said for party, (_, said) in spaces.items()}
@@ -102,11 +101,15 @@ class TwoPartyEnv(TakesOptions, AECEnv):
 
     def observation_space(self, agent: str) -> gym.Space:
         """Observation space of a party."""
-        return self.observation_spaces[agent]
+        return self.observation_spaces[self._party(agent)]
 
     def action_space(self, agent: str) -> gym.Space:
         """Action space of a party."""
-        return self.action_spaces[agent]
+        return self.action_spaces[self._party(agent)]
+
+    def _party(self, agent: str) -> str:
+        one_of("agent", agent, self.possible_agents, self.task.name)
+        return agent
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
         """Begin a dialogue; `options` fixes hidden parts of it (see the task).
@@ -118,7 +121,9 @@ class TwoPartyEnv(TakesOptions, AECEnv):
         rng = self.rng
         if seed is not None or rng is None:
             rng = np_random(check_seed(seed, self.task.name))[0]
-        dialogue = _Dialogue(self.task, {party: make() for party, make in self._make_sides.items()})
+        dialogue = TwoPartyDialogue(
+            self.task, {party: make() for party, make in self._make_sides.items()}
+        )
         speaker = dialogue.begin(rng, known)
         self.rng, self.dialogue, self.agent_selection = rng, dialogue, speaker
         self.agents, self._closed_because = self.possible_agents[:], AFTER_THE_END
@@ -157,7 +162,7 @@ class TwoPartyEnv(TakesOptions, AECEnv):
     def observe(self, agent: str) -> Any:
         """The observation of a party now."""
         self.require_begun("observe")
-        seen = self._see(agent)
+        seen = self._see(self._party(agent))
         if not self.options.masked_observations:
             return seen
         return {"observation": seen, "action_mask": self._masks(agent).astype(np.int8)}
@@ -258,62 +263,9 @@ class TwoPartyEnv(TakesOptions, AECEnv):
 
     def close(self) -> None:
         """Drop the dialogue, and release what the task holds open for it."""
-        self.dialogue = _Dialogue(self.task, {})
+        self.dialogue = TwoPartyDialogue(self.task, {})
         self.agents, self._closed_because = [], CLOSED
         self.task.release()
-
-
-class _Dialogue:
-    """One dialogue and what both parties have seen of it.
-
-    Args:
-        task: the rules.
-        sides: for each party its side.
-    """
-
-    def __init__(self, task: Task, sides: Mapping[str, Any]) -> None:
-        self.task, self.sides = task, sides
-        self.state: Any = None
-        self.speaker = task.parties[0]  # who has the floor
-        self.turns = dict.fromkeys(sides, 0)  # utterances of each
-        self.heard: dict[str, Sequence[Utterance]] = {}  # new to each
-        self._seen = dict.fromkeys(sides, 0)
-        self._watches = [watch_returns(task, party) for party in sides]
-
-    def begin(self, rng: np.random.Generator, options: Mapping[str, Any]) -> str:
-        """Begin; the party that has the floor."""
-        with undrawn_on_error([rng] if options else ()):
-            self.state = self.task.initial(rng, options)
-        fits = self.tell_all()
-        floor = self.give_floor()
-        check_room(self.task, self.speaker, fits and floor)
-        return self.speaker
-
-    def speak(self, party: str, text: str, rng: np.random.Generator) -> Outcome:
-        """Let a party say a text."""
-        outcome = self.task.speak(self.state, text, rng)
-        self.turns[party] += 1
-        self._seen[party] += 1  # it knows its own words
-        over = outcome.terminated or outcome.truncated
-        for watch in filter(None, self._watches):
-            watch.note_one(outcome.rewards[watch.party], outcome.parts(watch.party), over)
-        return outcome
-
-    def tell_all(self) -> bool:
-        """Append to each side what is new to it; True if all of it fits."""
-        fits = True
-        for party, side in self.sides.items():
-            lines = self.task.transcript(self.state, party)
-            self.heard[party] = lines[self._seen[party] :]
-            fits &= side.append(self.heard[party])
-            self._seen[party] = len(lines)
-        return fits
-
-    def give_floor(self) -> bool:
-        """Open the next utterance; True if it fits."""
-        self.speaker = self.task.speaker(self.state)
-        fits: bool = self.sides[self.speaker].open()
-        return fits
 
 
 class TokenTwoPartyEnv(TwoPartyEnv):

@@ -220,3 +220,23 @@ def test_another_process_finds_it_as_well(guess):
     command = [sys.executable, "-m", "dialgym", "evaluate", "count", f"{guess}:Guess-v0", "-n", "5"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+REFUSED = {
+    "id of a module": ({"id": "json:Foo-v0"}, r"expected an id such as .* got 'json:Foo-v0'"),
+    "id of a number": ({"id": 3}, "expected an id such as .* got 3"),
+    "argument of views": ({"env_kwargs": {"leaner": "user"}}, "Did you mean 'learner'"),
+    "settings of no view": ({"view_settings": {"utterence": {}}}, "Did you mean 'utterance'"),
+    "settings in a list": ({"settings": [1]}, r"settings of Foo-v0: expected a mapping.* \[1\]"),
+    "tags in one string": ({"tags": "mine"}, "tags of Foo-v0: expected a sequence.*'mine'"),
+    "score of no name": ({"scores": {"randm": -5.0}}, "Did you mean 'random'"),
+    "score that is none": ({"scores": {"random": "a"}}, "random in scores of Foo-v0 must be a fin"),
+}
+
+
+@pytest.mark.parametrize(("given", "says"), REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_registered_is_said_at_once(given, says):
+    arguments = {"id": "Foo-v0", "task": "dialgym.tasks.wordle:Wordle", **given}
+    with pytest.raises(ValueError, match=says):
+        dialgym.register(**arguments)
+    assert "Foo-v0" not in gym.registry

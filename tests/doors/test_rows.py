@@ -46,3 +46,9 @@ def test_a_row_of_a_task_has_the_settings_that_it_was_made_with():
     chat = rows.chat_of(row)
     assert rows.begin(chat, row) == row["prompt"]
     assert [chat.step("wrong").reward for _ in range(3)] == [-2.0] * 3
+
+
+@pytest.mark.parametrize("count", [0, -1, "a"])
+def test_a_count_that_is_none(count):
+    with pytest.raises(ValueError, match=r"count of .* must be a whole number from 1"):
+        rows.rows_of("Wordle-20-v0", count)

@@ -60,12 +60,18 @@ class Client:
         backoff: float = 0.25,
         most: int = 2**20,
     ) -> None:
-        parts = urlsplit(str(url))
+        try:
+            parts = urlsplit(str(url))
+            port = parts.port
+        except ValueError as error:
+            raise ValueError(
+                f"url of a server: expected http://HOST:PORT; got {url!r} ({error})."
+            ) from None
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.query:
             raise ValueError(f"url of a server: expected http://HOST:PORT; got {url!r}.")
         self.url = str(url).rstrip("/")
         self._secure, self._host, self._path = parts.scheme == "https", parts.hostname, parts.path
-        self._port = parts.port or (443 if self._secure else 80)
+        self._port = port or (443 if self._secure else 80)
         self.timeout = finite_number("timeout of a client", timeout)
         self.backoff = finite_number("backoff of a client", backoff)
         self.retries = whole_number("retries", retries, "a client", 0)

@@ -118,10 +118,39 @@ def test_ids_policies_and_runs_are_completed(tmp_path, monkeypatch):
     (tmp_path / "runs" / "mine" / "model.zip").write_bytes(b"")
     assert "Wordle-20-v0" in complete_ids()
     assert "dialgym/Wordle-20-v0" in complete_ids("dialg")
-    context = SimpleNamespace(params={"id": "Wordle-20-v0"})
-    assert {"random", "random-mixture", "optimal", "runs/mine"} <= {*complete_policies(context)}
-    assert {"random", "handcrafted"} <= {*complete_policies(SimpleNamespace(params={}))}
+    for given, rest in (("Wordle-20-v0", []), (None, ["--policy", "Wordle-20-v0"])):
+        context = SimpleNamespace(params={"id": given}, args=rest)
+        assert {"random", "random-mixture", "optimal", "runs/mine"} <= {*complete_policies(context)}
+    nothing = SimpleNamespace(params={"id": None}, args=[])
+    assert {"random", "handcrafted"} <= {*complete_policies(nothing)}
     assert {"ppo", "reward-model"} <= {*algorithm_names()}
+
+
+@pytest.mark.parametrize(
+    ("begun", "offered"),
+    [("wor", "wordle-large"), ("re", "references"), ("--su", "--suite"), ("sweep", "")],
+)
+def test_completion_after_benchmark(begun, offered):
+    told = completed("benchmark", begun)
+    assert offered in told if offered else not told
+
+
+def test_completion_of_commands_is_of_single_words():
+    assert completed("ben") == ["benchmark"]
+
+
+def completed(*words):
+    """What a shell is offered for the last word."""
+    line = "\n".join(["dialgym", *words])
+    place = {
+        "COMP_WORDS": line,
+        "COMP_CWORD": str(len(words)),
+        "_DIALGYM_COMPLETE": "complete_bash",
+    }
+    program = "import sys; sys.argv = ['dialgym']; from dialgym.cli import main; main()"
+    command = [sys.executable, "-c", program]
+    told = subprocess.run(command, env={**os.environ, **place}, capture_output=True, text=True)
+    return told.stdout.split()
 
 
 def test_list_as_json():

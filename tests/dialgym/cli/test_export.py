@@ -1,12 +1,14 @@
 """`dialgym export`: what folders declare, and what it is told in error. See tests/doors too."""
 
 import json
+import tomllib
 
 import pytest
 
 from dialgym.cli.export import openenv_values
 from dialgym.testing.agreement import FAMILIES, case_of
 from tests.support.commands import fail, succeed
+from tests.support.own_task import GUESS
 
 WORDLE = "Wordle-20-v0"
 
@@ -45,3 +47,21 @@ def test_a_folder_that_cannot_be_written(tmp_path):
         "export", "openenv", WORDLE, f"{there}/new", "-s", "no=1"
     )
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_package_holds_the_module_of_a_task_of_your_own(tmp_path, monkeypatch):
+    (tmp_path / "one_file.py").write_text(GUESS.replace("MODULE", "one_file"))
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder/__init__.py").write_text(GUESS.replace("MODULE", "folder"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for module in ("one_file", "folder"):
+        succeed("export", "verifiers", f"{module}:GuessNumber", f"{module}_package")
+    parts = [
+        tomllib.loads((tmp_path / f"{module}_package/pyproject.toml").read_text())
+        for module in ("one_file", "folder")
+    ]
+    (alone, below) = (part["tool"]["setuptools"] for part in parts)
+    assert alone["py-modules"][1:] == ["one_file"]
+    assert len(below["py-modules"]) == 1
+    assert below["packages"] == {"find": {"include": ["folder", "folder.*"]}}

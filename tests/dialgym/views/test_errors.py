@@ -344,3 +344,17 @@ def test_saved_dialogues_of_another_view_or_number():
     batch.reset(seed=0)
     with pytest.raises(ValueError, match="as many dialogues as rows and seeds; got 1, 2 and 1"):
         batch.restore_state(batch.clone_state([0]))
+
+
+@pytest.mark.parametrize("ask", ["observation_space", "action_space", "observe"])
+def test_a_party_that_there_is_none_of(ask):
+    env = dialgym.aec_env("Wordle-20-v0")
+    env.reset(seed=0)
+    with pytest.raises(ValueError, match=r"agent of Wordle must be one of 'system', 'user'"):
+        getattr(env, ask)("nobody")
+
+
+@pytest.mark.parametrize("workers", [-1, 1.5, "two"])
+def test_workers_that_are_no_number_of_them(workers):
+    with pytest.raises(ValueError, match=r"workers of .* must be a whole number from 0"):
+        gym.make_vec("dialgym/Wordle-20-v0", 2, workers=workers)

@@ -168,6 +168,9 @@ def test_a_forked_process_does_not_talk_into_its_parent_s_connection():
     [
         ({"url": "127.0.0.1:5000"}, "expected http://HOST:PORT; got '127.0.0.1:5000'"),
         ({"url": "ftp://a"}, "expected http://HOST:PORT"),
+        ({"url": "http://a:b"}, r"expected http://HOST:PORT; got 'http://a:b' \("),
+        ({"url": "http://a:99999"}, r"expected http://HOST:PORT; got 'http://a:99999' \("),
+        ({"url": "http://[::1"}, r"expected http://HOST:PORT; got 'http://\[::1' \("),
         ({"timeout": 0}, "expected a timeout above 0"),
         ({"timeout": float("inf")}, "timeout of a client must be a finite number"),
         ({"retries": -1}, "retries of a client must be a whole number from 0"),
