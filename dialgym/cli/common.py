@@ -93,9 +93,14 @@ def check_places(*files: Path | None) -> None:
 
 
 def complete_ids(incomplete: str = "") -> list[str]:
-    """Ids for completion, without the leading ``dialgym/`` unless it has been typed."""
+    """Ids for completion, without the leading ``dialgym/`` unless it has been typed.
+
+    In a list those that may follow its last comma.
+    """
+    before, comma, last = incomplete.rpartition(",")
     ids = list_ids()
-    return ids if incomplete.startswith("d") else [env_id.rpartition("/")[2] for env_id in ids]
+    ids = ids if last.startswith("d") else [env_id.rpartition("/")[2] for env_id in ids]
+    return [f"{before}{comma}{env_id}" for env_id in ids]
 
 
 EnvId = Annotated[

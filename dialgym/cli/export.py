@@ -82,7 +82,9 @@ FORMS: Mapping[str, Callable[[Environment, Mapping[str, Any]], dict[str, str]]] 
 
 
 def export(
-    form: Annotated[str, typer.Argument(metavar="FORM", help=", ".join(FORMS))],
+    form: Annotated[
+        str, typer.Argument(metavar="FORM", help=", ".join(FORMS), autocompletion=lambda: [*FORMS])
+    ],
     id: EnvId,
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A new one.")],
     set_: Set = None,

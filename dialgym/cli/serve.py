@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from dialgym.cli.common import AllowHost, EnvId, Host, Port, Set, console, settings
+from dialgym.cli.common import AllowHost, EnvId, Host, Port, Set, complete_ids, console, settings
 from dialgym.registry import entry_of, make_task
 
 serve = typer.Typer(no_args_is_help=True, help="Serve environments and models over HTTP.")
@@ -42,7 +42,12 @@ def serve_openenv(
 @serve.command("visual")
 def serve_visual(
     id: Annotated[
-        str, typer.Argument(metavar="ID", help="An id of visual dialogue, or MODULE:CLASS.")
+        str,
+        typer.Argument(
+            metavar="ID",
+            help="An id of visual dialogue, or MODULE:CLASS.",
+            autocompletion=complete_ids,
+        ),
     ] = "dialgym/VisualDialogue-v0",
     questioner: Annotated[
         str | None,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dialgym import registry
-from dialgym.cli.common import Set, complain, console, settings, words
+from dialgym.cli.common import Set, complain, complete_ids, console, settings, words
 from dialgym.errors import one_of
 from dialgym.kinds import KINDS
 from dialgym.registry import entry_of, make_task
@@ -130,7 +130,12 @@ def as_dict(entry: registry.RegistryEntry) -> dict[str, Any]:
 
 def check(
     target: Annotated[
-        str, typer.Argument(metavar="ID | MODULE:CLASS", help="An id, or a task of your own.")
+        str,
+        typer.Argument(
+            metavar="ID | MODULE:CLASS",
+            help="An id, or a task of your own.",
+            autocompletion=complete_ids,
+        ),
     ],
     episodes: Annotated[
         int, typer.Option("--episodes", "-n", min=1, help="Number of random dialogues.")

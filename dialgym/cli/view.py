@@ -14,6 +14,7 @@ from dialgym.cli.common import (
     Set,
     Trust,
     add_own,
+    complete_runs,
     console,
     require_agents,
     settings,
@@ -27,6 +28,7 @@ def view(
             metavar="RUN|DATASET|RESULTS",
             help="Folders of runs and data sets, results.json, zoo:NAME, hf:NAME; by default the "
             "runs in runs/.",
+            autocompletion=complete_runs,
         ),
     ] = None,
     port: Port = 8765,

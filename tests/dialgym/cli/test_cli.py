@@ -118,6 +118,7 @@ def test_ids_policies_and_runs_are_completed(tmp_path, monkeypatch):
     (tmp_path / "runs" / "mine" / "model.zip").write_bytes(b"")
     assert "Wordle-20-v0" in complete_ids()
     assert "dialgym/Wordle-20-v0" in complete_ids("dialg")
+    assert "Maze-v0,Wordle-20-v0" in complete_ids("Maze-v0,Wor")
     for given, rest in (("Wordle-20-v0", []), (None, ["--policy", "Wordle-20-v0"])):
         context = SimpleNamespace(params={"id": given}, args=rest)
         assert {"random", "random-mixture", "optimal", "runs/mine"} <= {*complete_policies(context)}
