@@ -11,7 +11,6 @@ from typing import Any
 
 from dialgym.bridges.rows import check_same, rows_of, seed_of, with_seed
 from dialgym.bridges.token_chats import TokenChat
-from dialgym.errors import whole_number
 from dialgym.optional import require
 from dialgym.registry import Environment
 from dialgym.views.chat_batch import ChatBatch
@@ -72,8 +71,6 @@ def rollout_func(
         ValueError: there is no such id or setting.
     """
     ChatBatch(id_or_task, 1, **settings).close()
-    if max_new_tokens is not None:
-        whole_number("max_new_tokens", max_new_tokens, "rollout_func")
 
     def rollout(prompts: list[Any], trainer: Any) -> dict[str, list[Any]]:
         bounds = trainer.args.max_completion_length, max_new_tokens

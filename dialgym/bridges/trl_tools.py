@@ -6,11 +6,10 @@ calls `reset` with a row, lets the model call the tool, and asks for the reward 
 
 from collections.abc import Callable
 from inspect import Parameter, Signature
-from math import isfinite
 from typing import Any
 
 from dialgym.bridges.rows import begin, check_same, rows_of
-from dialgym.errors import finite_number
+from dialgym.errors import is_finite
 from dialgym.optional import require
 from dialgym.registry import Environment
 from dialgym.tasks import Task
@@ -60,13 +59,11 @@ def environment(
     """
     chat = Chat(id_or_task, **settings)
     bounds = chat.env.options.returns(chat.task)
-    lowest = bounds[0]
-    if unfinished is not None:
-        lowest = finite_number(f"unfinished of {chat.env_id}", unfinished)
-    if not isfinite(lowest):
+    lowest = bounds[0] if unfinished is None else unfinished
+    if not is_finite(lowest):
         raise ValueError(
-            f"environment of {chat.env_id}: its return has no lowest bound. Give the reward of a "
-            "dialogue that the model leaves, unfinished=."
+            f"environment of {chat.env_id}: its return has no lowest bound, or {lowest!r} is no "
+            "number. Give the reward of a dialogue that the model leaves, unfinished=."
         )
     tool = _tool(chat.task, chat.learner)
     members = {"_first": chat, "_unfinished": lowest, tool.__name__: tool}

@@ -59,7 +59,7 @@ def verifiers_values(env_id: Environment, given: Mapping[str, Any]) -> dict[str,
 
 
 def _parts(module: str, own: str) -> str:
-    """What setuptools puts into the package: its module, and that of a task of your own."""
+    """Lines for setuptools: the parts of the package, with the module of a task of your own."""
     package = own.partition(".")[0]
     spec = find_spec(package) if package else None
     if spec is None or not spec.submodule_search_locations:

@@ -98,7 +98,7 @@ class AllowedOnly:
 
 
 def action_and_state(answer: Any, policy: Any) -> tuple[Any, Any]:
-    """What `predict` returned, taken apart; a ValueError where it is no pair."""
+    """The two parts of an answer of `predict`; a ValueError where it is no pair."""
     if isinstance(answer, tuple) and len(answer) == 2:
         return answer
     raise ValueError(
