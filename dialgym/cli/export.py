@@ -53,19 +53,27 @@ def verifiers_values(env_id: Environment, given: Mapping[str, Any]) -> dict[str,
 
     name = Chat(env_id, **given).env_id.rpartition("/")[2].rpartition(":")[2]
     module = "dialgym_" + re.sub(r"\W+", "_", name.replace("-utterance-v", "-v")).lower()
-    own = str(env_id).partition(":")[0] if ":" in str(env_id) else ""
-    names = {"MODULE": module, "NAME": module.replace("_", "-"), "PARTS": _parts(module, own)}
+    parts = _parts(module, _own_module(env_id))
+    names = {"MODULE": module, "NAME": module.replace("_", "-"), "PARTS": parts}
     return {**_call(env_id, given), **names}
 
 
 def _parts(module: str, own: str) -> str:
     """Lines for setuptools: the parts of the package, with the module of a task of your own."""
-    package = own.partition(".")[0]
-    spec = find_spec(package) if package else None
+    spec = find_spec(own) if own else None
     if spec is None or not spec.submodule_search_locations:
-        return f"py-modules = {json.dumps([module, package] if package else [module])}"
-    found = f"[tool.setuptools.packages.find]\ninclude = {json.dumps([package, f'{package}.*'])}"
+        return f"py-modules = {json.dumps([module, own] if own else [module])}"
+    found = f"[tool.setuptools.packages.find]\ninclude = {json.dumps([own, f'{own}.*'])}"
     return f"py-modules = {json.dumps([module])}\n\n{found}"
+
+
+def _own_module(env_id: Environment) -> str:
+    """Top of the module of a task of your own; empty for an id of dialgym's or of others."""
+    from dialgym.tasks.lookup import find_foreign
+
+    path, colon, _ = str(env_id).partition(":")
+    own = path.partition(".")[0]
+    return own if colon and own != "dialgym" and not find_foreign(str(env_id)) else ""
 
 
 def _call(env_id: Environment, given: Mapping[str, Any]) -> dict[str, str]:
@@ -100,6 +108,5 @@ def export(
     write_templates(folder, templates_in(f"export_{form}"), values)
     files = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
     console.print(f"{folder}: {', '.join(files)}", soft_wrap=True)
-    if ":" in id:
-        module = id.partition(":")[0].partition(".")[0]
-        console.print(f"Copy the module {module} into it.", soft_wrap=True)
+    if own := _own_module(id):
+        console.print(f"Copy the module {own} into it.", soft_wrap=True)

@@ -165,9 +165,16 @@ def serve(app: Any, listener: socket.socket, purpose: str) -> None:
         timeout_graceful_shutdown=5,
     )  # fmt: skip
     server = uvicorn.Server(config)
-    # a second Ctrl-C leaves at once: what it cuts short is no error to report
-    logging.getLogger("uvicorn.error").addFilter(lambda record: not server.force_exit)
-    server.run(sockets=[listener])
+    log = logging.getLogger("uvicorn.error")
+
+    def is_worth_reporting(record: logging.LogRecord) -> bool:
+        return not server.force_exit  # a second Ctrl-C, by which all is cut short
+
+    log.addFilter(is_worth_reporting)
+    try:
+        server.run(sockets=[listener])
+    finally:
+        log.removeFilter(is_worth_reporting)
 
 
 def listening(command: str, host: str = "127.0.0.1", port: int = 0) -> socket.socket:

@@ -65,3 +65,11 @@ def test_a_package_holds_the_module_of_a_task_of_your_own(tmp_path, monkeypatch)
     assert alone["py-modules"][1:] == ["one_file"]
     assert len(below["py-modules"]) == 1
     assert below["packages"] == {"find": {"include": ["folder", "folder.*"]}}
+
+
+@pytest.mark.parametrize("env_id", [WORDLE, "dialgym.tasks.wordle:Wordle"])
+def test_nothing_is_to_be_copied_for_a_task_of_dialgym(env_id, tmp_path):
+    told = succeed("export", "verifiers", env_id, str(tmp_path / "new"))
+    assert "Copy" not in told
+    text = (tmp_path / "new/pyproject.toml").read_text()
+    assert len(tomllib.loads(text)["tool"]["setuptools"]["py-modules"]) == 1
