@@ -34,7 +34,8 @@ def service_error(who: str, asker: Any, error: BaseException) -> ServiceError | 
     text = " ".join(f"{type(error).__name__}: {error}".split())
     url = next(_urls([*chain, asker]), "")
     at = f" at {url}" if url and url not in text else ""
-    advice = "" if "Start " in text else " Start it, or check its address."
+    said = isinstance(error, ServiceError)  # whose text says what to do
+    advice = "" if said else " Start it, or check its address."
     return ServiceError(f"{who}: no answer from the service{at} ({text}).{advice}")
 
 

@@ -14,6 +14,7 @@ from dialgym.cli.common import EnvId, Set, console, settings
 from dialgym.cli.templates import check_absent, templates_in, write_templates
 from dialgym.errors import one_of
 from dialgym.registry import Environment
+from dialgym.tasks.lookup import find_foreign
 from dialgym.versions import VERSION
 
 
@@ -69,8 +70,6 @@ def _parts(module: str, own: str) -> str:
 
 def _own_module(env_id: Environment) -> str:
     """Top of the module of a task of your own; empty for an id of dialgym's or of others."""
-    from dialgym.tasks.lookup import find_foreign
-
     path, colon, _ = str(env_id).partition(":")
     own = path.partition(".")[0]
     return own if colon and own != "dialgym" and not find_foreign(str(env_id)) else ""

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from dialgym.errors import check_object
 from dialgym.simulators.base import Generators, ReplyError, Speaker
 
 
@@ -32,6 +33,7 @@ class Concurrent:
 
     def __init__(self, speaker: Speaker, workers: int = 8) -> None:
         self.speaker, self.workers = speaker, _count("workers", workers)
+        check_object("Concurrent", speaker)
         if not isinstance(speaker, Speaker):
             raise ValueError(
                 "Concurrent: expected an object with reply(task, state, rng) -> str; got "
@@ -120,6 +122,7 @@ class Asynchronous:
 
     def __init__(self, speaker: AsyncSpeaker, most: int = 64) -> None:
         self.speaker, self._loop = speaker, EventLoop(most)
+        check_object("Asynchronous", speaker)
         if not callable(getattr(speaker, "areply", None)):
             raise ValueError(
                 "Asynchronous: expected an object with async areply(task, state, rng) -> str; got "

@@ -73,8 +73,9 @@ def register(
     """
     if not isinstance(id, str) or ":" in id:  # of which Gymnasium would import the part before it
         raise ValueError(f"register: expected an id such as Guess-v0 or mylab/Guess-v0; got {id!r}")
-    _check_kinds(id, tags, settings=settings, view_settings=view_settings, env_kwargs=env_kwargs)
-    _check_scores(id, scores)
+    mappings = {"settings": settings, "view_settings": view_settings, "env_kwargs": env_kwargs}
+    _check_kinds(id, tags, {**mappings, "scores": scores})
+    _check_scores(id, scores or {})
     namespace, name, version = parse_env_id(id)
     row = Row(
         name,
@@ -99,7 +100,7 @@ def register(
     return [row.id(view) for view in row.views]
 
 
-def _check_kinds(id: str, tags: Any, **mappings: Any) -> None:
+def _check_kinds(id: str, tags: Any, mappings: Mapping[str, Any]) -> None:
     for name, given in mappings.items():
         if not isinstance(given or {}, Mapping):
             raise ValueError(
@@ -109,9 +110,8 @@ def _check_kinds(id: str, tags: Any, **mappings: Any) -> None:
         raise ValueError(f"tags of {id}: expected a sequence of names; got {tags!r}")
 
 
-def _check_scores(id: str, scores: Any) -> None:
-    _check_kinds(id, (), scores=scores)
-    for name, value in (scores or {}).items():
+def _check_scores(id: str, scores: Mapping[str, Any]) -> None:
+    for name, value in scores.items():
         one_of("scores", name, SCORES, id)
         if name in RETURNS:
             finite_number(f"{name} in scores of {id}", value)

@@ -14,14 +14,14 @@ from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Any
 from urllib.parse import urlsplit
 
-from dialgym.errors import finite_number, whole_number
+from dialgym.errors import ServiceError, finite_number, whole_number
 
 SLOWEST = 10.0  # seconds, the longest pause between two attempts
 AGAIN = (408, 429)
 """Statuses below 500 after which the same request may succeed."""
 
 
-class RemoteError(ConnectionError):
+class RemoteError(ServiceError):
     """No usable answer from a server."""
 
 

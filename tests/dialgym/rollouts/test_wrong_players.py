@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import dialgym
+from dialgym.simulators import Asynchronous, Concurrent
 
 
 class Acts:
@@ -65,3 +66,6 @@ def test_a_class_in_the_place_of_an_object():
         dialgym.evaluate(Speaks, "Wordle-20-v0", 1, seeds=[0])
     with pytest.raises(ValueError, match=r"simulator: expected an object.*Make one: Speaks\(\)"):
         dialgym.make("SlotFilling-v0", simulator=Speaks)
+    for make in (Concurrent, Asynchronous):
+        with pytest.raises(ValueError, match=r"expected an object, got the class Speaks"):
+            make(Speaks)
